@@ -1,103 +1,82 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, listOf, Nullable, Timestamp } from './shared.ts'
+import { boolean, integer, kind, Nullable, object, string } from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 
-const password = (description: string) => Type.String({ description })
-
 /** POST /account/password */
-export const ChangePassword = Type.Object(
-  {
-    current: password('The current password.'),
-    new: password('The new password: at least 10 characters, and not a common password.'),
-  },
-  { description: 'A new password for your own account.' },
-)
+export const ChangePassword = object('A new password for your own account.', {
+  current: string('The current password.'),
+  new: string('The new password: at least 10 characters, and not a common password.'),
+})
 
 /** The response to changing the password. */
-export const PasswordChanged = Type.Object(
+export const PasswordChanged = object(
+  'The password was changed, and all other sessions of the user were ended.',
   {
     object: kind('password'),
     changed: Type.Literal(true, { description: 'Always true: effective immediately.' }),
   },
-  { description: 'The password was changed, and all other sessions of the user were ended.' },
 )
 
 /** POST /session/reset */
-export const RequestReset = Type.Object(
-  { email: Type.String({ description: 'The address of the account.' }) },
-  { description: 'The user who forgot the password.' },
-)
+export const RequestReset = object('The user who forgot the password.', {
+  email: string('The address of the account.'),
+})
 
 /** The response to a request for a reset link, the same whether the account exists or not. */
-export const ResetRequested = Type.Object(
-  {
-    object: kind('password_reset'),
-    minutes: Type.Integer({ description: 'Minutes until the link expires.' }),
-  },
-  { description: 'If an account with that address exists, a reset link is being sent.' },
-)
+export const ResetRequested = object('If an account with that address exists, a reset link is being sent.', {
+  object: kind('password_reset'),
+  minutes: integer('Minutes until the link expires.'),
+})
 
 /** POST /session/reset/confirm */
-export const ConfirmReset = Type.Object(
-  {
-    token: Type.String({ description: 'The part of the link after `#`.' }),
-    password: password('The new password: at least 10 characters, and not a common password.'),
-  },
-  { description: 'A new password, set with a reset link.' },
-)
+export const ConfirmReset = object('A new password, set with a reset link.', {
+  token: string('The part of the link after `#`.'),
+  password: string('The new password: at least 10 characters, and not a common password.'),
+})
 
 /** The response to a reset. */
-export const ResetConfirmed = Type.Object(
+export const ResetConfirmed = object(
+  'The password was set, and all sessions of the user were ended. Second steps are unchanged.',
   {
     object: kind('password_reset'),
-    email: Type.String({ description: 'The address to sign in with.' }),
-  },
-  {
-    description: 'The password was set, and all sessions of the user were ended. Second steps are unchanged.',
+    email: string('The address to sign in with.'),
   },
 )
 
 /** A signed-in browser. */
-export const AccountSession = Type.Object(
-  {
-    object: kind('account_session'),
-    id: Id,
-    created_at: Timestamp,
-    last_seen_at: Type.String({ description: 'When it was last used, accurate to ten minutes.' }),
-    expires_at: Timestamp,
-    ip: Nullable(Type.String(), { description: 'IP address of the sign-in.' }),
-    browser: Nullable(Type.String(), {
-      description: 'Browser and operating system; null: unknown.',
-    }),
-    method: Type.String({
-      description: 'How the user signed in: `password`, `passkey`, or `oidc:` and the identity provider.',
-      examples: ['password'],
-    }),
-    strong: Type.Boolean({ description: 'Whether a second step was completed.' }),
-    current: Type.Boolean({ description: 'Whether this is the session of the request.' }),
-  },
-  { description: 'A session of the user.' },
-)
+export const AccountSession = object('A session of the user.', {
+  object: kind('account_session'),
+  id: Id,
+  created_at: Timestamp,
+  last_seen_at: string('When it was last used, accurate to ten minutes.'),
+  expires_at: Timestamp,
+  ip: Nullable(Type.String(), 'IP address of the sign-in.'),
+  browser: Nullable(Type.String(), 'Browser and operating system; null: unknown.'),
+  method: string('How the user signed in: `password`, `passkey`, or `oidc:` and the identity provider.', {
+    examples: ['password'],
+  }),
+  strong: boolean('Whether a second step was completed.'),
+  current: boolean('Whether this is the session of the request.'),
+})
 export type AccountSession = Static<typeof AccountSession>
 
 /** GET /account/sessions */
 export const AccountSessionList = listOf(AccountSession, 'sessions')
 
 /** DELETE /account/sessions/:id */
-export const AccountSessionEnded = Type.Object(
-  { object: kind('account_session'), id: Id, deleted: Deleted },
-  { description: 'The session was ended.' },
-)
+export const AccountSessionEnded = object('The session was ended.', {
+  object: kind('account_session'),
+  id: Id,
+  deleted: Deleted,
+})
 
 /** DELETE /account/sessions */
-export const AccountSessionsEnded = Type.Object(
-  {
-    object: kind('account_session'),
-    deleted: Type.Integer({ description: 'Number of sessions that were ended.' }),
-  },
-  { description: 'All other sessions of the user were ended.' },
-)
+export const AccountSessionsEnded = object('All other sessions of the user were ended.', {
+  object: kind('account_session'),
+  deleted: integer('Number of sessions that were ended.'),
+})
 
 const operation = operationsIn('Dashboard')
 

@@ -12,69 +12,55 @@ import {
 } from '../mail/alert.ts'
 import { operationsIn } from './operation.ts'
 import { choice, page, path, pathId, query } from './parameters.ts'
-import { described, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { array, boolean, kind, literals, Nullable, number, object, string } from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const alertKind = literals(
   ALERT_KINDS,
-  described(
-    'bounces, complaints, deferrals: too many · bulk: a domain soon counts as a bulk sender, and breaks its rules · dns: a record is missing or invalid · dmarc, tls: failures in reports · queue: old deliveries · blocklist: a sending IP is listed.',
-  ),
+  'bounces, complaints, deferrals: too many · bulk: a domain soon counts as a bulk sender, and breaks its rules · dns: a record is missing or invalid · dmarc, tls: failures in reports · queue: old deliveries · blocklist: a sending IP is listed.',
 )
 
 /** GET /alerts/:id. Not part of the hosted API. */
-export const Alert = Type.Object(
-  {
-    object: kind('alert'),
-    id: Id,
-    kind: alertKind,
-    scope: literals(
-      ALERT_SCOPES,
-      described(
-        'team: about the team’s mail. server: about all mail, only for the team that runs the server.',
-      ),
-    ),
-    subject: Type.Object(
-      {
-        type: literals(ALERT_SUBJECTS, described('What kind of thing it is about.')),
-        id: Type.String(described('Id of the domain or mailbox provider, or the IP; empty otherwise.')),
-        name: Type.String(described('Its name.')),
-      },
-      described('What it is about.'),
-    ),
-    status: literals(ALERT_STATUSES, described('Whether it is open.')),
-    title: Type.String({ description: 'What is wrong.', examples: ['Bounces of example.com'] }),
-    note: Type.String(described('What was found last, in English. The wording may change.')),
-    fix: Type.String(described('What to do about it.')),
-    value: Type.Number(described('The last value: a share from 0 to 1, or a number.')),
-    limit: Nullable(Type.Number(), described('What receivers accept at most; null: no such number exists.')),
-    muted: Type.Boolean(described('Whether the team wasn’t notified, because it had muted the kind.')),
-    opened_at: Timestamp,
-    closed_at: Nullable(Timestamp, described('Null while it is open.')),
-  },
-  described('An alert.'),
-)
+export const Alert = object('An alert.', {
+  object: kind('alert'),
+  id: Id,
+  kind: alertKind,
+  scope: literals(
+    ALERT_SCOPES,
+    'team: about the team’s mail. server: about all mail, only for the team that runs the server.',
+  ),
+  subject: object('What it is about.', {
+    type: literals(ALERT_SUBJECTS, 'What kind of thing it is about.'),
+    id: string('Id of the domain or mailbox provider, or the IP; empty otherwise.'),
+    name: string('Its name.'),
+  }),
+  status: literals(ALERT_STATUSES, 'Whether it is open.'),
+  title: string('What is wrong.', { examples: ['Bounces of example.com'] }),
+  note: string('What was found last, in English. The wording may change.'),
+  fix: string('What to do about it.'),
+  value: number('The last value: a share from 0 to 1, or a number.'),
+  limit: Nullable(Type.Number(), 'What receivers accept at most; null: no such number exists.'),
+  muted: boolean('Whether the team wasn’t notified, because it had muted the kind.'),
+  opened_at: Timestamp,
+  closed_at: Nullable(Timestamp, 'Null while it is open.'),
+})
 export type Alert = Static<typeof Alert>
 export const AlertList = listOf(Alert, 'alerts')
 
-const email = Type.Boolean(described('Whether the team’s owners get emails about alerts.'))
-const muted = Type.Array(
-  alertKind,
-  described('Kinds that the team is not notified about, by email or webhook.'),
-)
+const email = boolean('Whether the team’s owners get emails about alerts.')
+const muted = array(alertKind, 'Kinds that the team is not notified about, by email or webhook.')
 
 /** GET and PUT /alert-settings. Not part of the hosted API. */
-export const AlertSettings = Type.Object(
-  { object: kind('alert_settings'), email, muted },
-  described('Which alerts a team is notified about.'),
-)
+export const AlertSettings = object('Which alerts a team is notified about.', {
+  object: kind('alert_settings'),
+  email,
+  muted,
+})
 export type AlertSettings = Static<typeof AlertSettings>
 
 /** PUT /alert-settings */
-export const UpdateAlertSettings = Type.Object(
-  { email, muted },
-  described('Which alerts the team is notified about.'),
-)
+export const UpdateAlertSettings = object('Which alerts the team is notified about.', { email, muted })
 
 const operation = operationsIn('Alerts')
 

@@ -1,71 +1,54 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { kind, literals, Nullable, object, optionalText, string } from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import type { ApiKey as StoredApiKey } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
 
-const Name = Type.String({ description: 'Name of the key, at most 50 characters.' })
+const Name = string('Name of the key, at most 50 characters.')
 
 /** POST /api-keys. Invalid permissions are refused as `invalid_access`, so the schema takes any text. */
-export const CreateApiKey = Type.Object(
-  {
-    name: Name,
-    permission: Type.Optional(
-      Nullable(Type.String(), { description: 'full_access (default) or sending_access.' }),
-    ),
-    domain_id: Type.Optional(
-      Nullable(Type.String(), {
-        description: 'The only domain that the key can send from, by id; only with sending_access.',
-      }),
-    ),
-  },
-  { description: 'A new key.' },
-)
+export const CreateApiKey = object('A new key.', {
+  name: Name,
+  permission: optionalText('full_access (default) or sending_access.'),
+  domain_id: optionalText('The only domain that the key can send from, by id; only with sending_access.'),
+})
 /** The response to POST /api-keys, the only one with the token. */
-export const ApiKeyCreated = Type.Object(
-  {
-    object: kind('api_key'),
-    id: Id,
-    token: Type.String({
-      description: 'The token. Shown only in this response.',
-      examples: ['re_Ab12Cd34_…'],
-    }),
-  },
-  { description: 'The key, with its token.' },
-)
+export const ApiKeyCreated = object('The key, with its token.', {
+  object: kind('api_key'),
+  id: Id,
+  token: string('The token. Shown only in this response.', { examples: ['re_Ab12Cd34_…'] }),
+})
 
 /** An element of GET /api-keys; the hosted API lacks the last three fields. */
-export const ApiKey = Type.Object(
-  {
-    id: Id,
-    name: Name,
-    created_at: Timestamp,
-    last_used_at: Nullable(Timestamp, { description: 'When the key was last used; null: never.' }),
-    permission: literals(['full_access', 'sending_access'], {
-      description: 'full_access: everything · sending_access: sending only.',
-    }),
-    domain_id: Nullable(Id, {
-      description: 'The only domain it can send from; null: any domain of the team.',
-    }),
-    prefix: Nullable(Type.String(), {
-      description: 'The first characters of its token; null: created by an older version and not used since.',
-      examples: ['re_Ab12Cd34'],
-    }),
-  },
-  { description: 'A key, without its token.' },
-)
+export const ApiKey = object('A key, without its token.', {
+  id: Id,
+  name: Name,
+  created_at: Timestamp,
+  last_used_at: Nullable(Timestamp, 'When the key was last used; null: never.'),
+  permission: literals(
+    ['full_access', 'sending_access'],
+    'full_access: everything · sending_access: sending only.',
+  ),
+  domain_id: Nullable(Id, 'The only domain it can send from; null: any domain of the team.'),
+  prefix: Nullable(Type.String(), {
+    description: 'The first characters of its token; null: created by an older version and not used since.',
+    examples: ['re_Ab12Cd34'],
+  }),
+})
 export type ApiKey = Static<typeof ApiKey>
 export const ApiKeyList = listOf(ApiKey, 'keys')
 
 /** PATCH /api-keys/:id */
-export const UpdateApiKey = Type.Object({ name: Name }, { description: 'The new name of a key.' })
-export const ApiKeyRef = Type.Object({ object: kind('api_key'), id: Id }, { description: 'The changed key.' })
+export const UpdateApiKey = object('The new name of a key.', { name: Name })
+export const ApiKeyRef = object('The changed key.', { object: kind('api_key'), id: Id })
 /** DELETE /api-keys/:id */
-export const ApiKeyDeleted = Type.Object(
-  { object: kind('api_key'), id: Id, deleted: Deleted },
-  { description: 'The deleted key. Requests with it are refused from now on.' },
-)
+export const ApiKeyDeleted = object('The deleted key. Requests with it are refused from now on.', {
+  object: kind('api_key'),
+  id: Id,
+  deleted: Deleted,
+})
 
 const operation = operationsIn('API keys')
 

@@ -3,7 +3,8 @@ import { Type, type Static } from 'typebox'
 import type { ArchiveDetails } from '../mail/archive.ts'
 import { ARCHIVE_LIMITS, ARCHIVE_STATUSES } from '../mail/archive.ts'
 import { operationsIn } from './operation.ts'
-import { described, kind, literals, Nullable, optionalText, Timestamp } from './shared.ts'
+import { boolean, kind, literals, Nullable, object, optionalText, string } from './schemas.ts'
+import { Timestamp } from './shared.ts'
 import { timestampOrNull } from './timestamp.ts'
 
 const { title, description, slug, shortestSlug } = ARCHIVE_LIMITS
@@ -13,49 +14,41 @@ const DESCRIPTION = `Text below the heading, at most ${description} characters; 
 const DOMAIN = 'A domain of the team, whose tracking host is in its URL; null for this server’s own host.'
 const FORM = 'The sign-up form that its pages link to; null for no link.'
 const INDEXED = 'Whether search engines may list its pages.'
-const status = literals(ARCHIVE_STATUSES, described('disabled: its pages and its feed don’t exist.'))
+const status = literals(ARCHIVE_STATUSES, 'disabled: its pages and its feed don’t exist.')
 
 /** GET and PATCH /archive. Not part of the hosted API. */
-export const Archive = Type.Object(
-  {
-    object: kind('archive'),
-    status,
-    slug: Nullable(Type.String(), described(`${SLUG}; null until it is first enabled.`)),
-    title: Nullable(Type.String(), described(TITLE)),
-    description: Nullable(Type.String(), described(DESCRIPTION)),
-    domain: Nullable(Type.String(), described(DOMAIN)),
-    form_id: Nullable(Type.String(), described(FORM)),
-    indexed: Type.Boolean(described(INDEXED)),
-    url: Nullable(
-      Type.String(),
-      described('URL of its first page; null while it is disabled, and if the server has no public address.'),
-    ),
-    feed_url: Nullable(Type.String(), described('Its Atom feed; null without `url`.')),
-    updated_at: Nullable(Timestamp, described('Time of the last change; null if it was never changed.')),
-  },
-  described('The public archive of a team’s broadcasts.'),
-)
+export const Archive = object('The public archive of a team’s broadcasts.', {
+  object: kind('archive'),
+  status,
+  slug: Nullable(Type.String(), `${SLUG}; null until it is first enabled.`),
+  title: Nullable(Type.String(), TITLE),
+  description: Nullable(Type.String(), DESCRIPTION),
+  domain: Nullable(Type.String(), DOMAIN),
+  form_id: Nullable(Type.String(), FORM),
+  indexed: boolean(INDEXED),
+  url: Nullable(
+    Type.String(),
+    'URL of its first page; null while it is disabled, and if the server has no public address.',
+  ),
+  feed_url: Nullable(Type.String(), 'Its Atom feed; null without `url`.'),
+  updated_at: Nullable(Timestamp, 'Time of the last change; null if it was never changed.'),
+})
 export type Archive = Static<typeof Archive>
 
 /** PATCH /archive */
-export const UpdateArchive = Type.Object(
-  {
-    status: Type.Optional(status),
-    slug: Type.Optional(
-      Type.String(
-        described(
-          `${SLUG}. Links to broadcasts in sent mail lead to the new URL. Default: made from the team’s name.`,
-        ),
-      ),
+export const UpdateArchive = object('What to change. Other fields stay the same.', {
+  status: Type.Optional(status),
+  slug: Type.Optional(
+    string(
+      `${SLUG}. Links to broadcasts in sent mail lead to the new URL. Default: made from the team’s name.`,
     ),
-    title: optionalText(TITLE),
-    description: optionalText(DESCRIPTION),
-    domain: optionalText(DOMAIN),
-    form_id: optionalText(FORM),
-    indexed: Type.Optional(Type.Boolean(described(INDEXED))),
-  },
-  described('What to change. Other fields stay the same.'),
-)
+  ),
+  title: optionalText(TITLE),
+  description: optionalText(DESCRIPTION),
+  domain: optionalText(DOMAIN),
+  form_id: optionalText(FORM),
+  indexed: Type.Optional(boolean(INDEXED)),
+})
 export type UpdateArchive = Static<typeof UpdateArchive>
 
 const operation = operationsIn('Archive')

@@ -2,40 +2,34 @@ import { Type, type Static } from 'typebox'
 import type { AttachmentInfo } from '../storage/storage.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
 import { path, pathId, pathText, pathUuid, query, shortPage } from './parameters.ts'
-import { Id, kind, listOf, literals, Nullable } from './shared.ts'
+import { integer, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Id, listOf } from './shared.ts'
 import { isoTimestamp } from './timestamp.ts'
 
 const fields = {
   id: Id,
-  filename: Nullable(Type.String(), { description: 'File name.' }),
-  content_type: Type.String({ description: 'Media type.' }),
-  content_id: Type.Optional(
-    Type.String({ description: 'Content ID of an inline attachment, for `cid:` in the HTML.' }),
+  filename: Nullable(Type.String(), 'File name.'),
+  content_type: string('Media type.'),
+  content_id: Type.Optional(string('Content ID of an inline attachment, for `cid:` in the HTML.')),
+  content_disposition: Nullable(
+    literals(['inline', 'attachment']),
+    'inline: shown in the HTML · attachment: offered as a download.',
   ),
-  content_disposition: Nullable(literals(['inline', 'attachment']), {
-    description: 'inline: shown in the HTML · attachment: offered as a download.',
-  }),
-  download_url: Type.String({
-    description: 'URL of the file. Requires no key and works until it expires.',
-  }),
-  expires_at: Type.String({
+  download_url: string('URL of the file. Requires no key and works until it expires.'),
+  expires_at: string('When `download_url` expires. Repeat the request for a new one.', {
     format: 'date-time',
-    description: 'When `download_url` expires. Repeat the request for a new one.',
     examples: ['2026-11-20T20:39:59.540Z'],
   }),
-  size: Type.Integer({ description: 'Size of the file in bytes.' }),
+  size: integer('Size of the file in bytes.'),
 }
 
 /** An element of GET /emails/:id/attachments. */
-export const AttachmentSummary = Type.Object(fields, { description: 'An attachment of an email.' })
+export const AttachmentSummary = object('An attachment of an email.', fields)
 export type AttachmentSummary = Static<typeof AttachmentSummary>
 export const AttachmentList = listOf(AttachmentSummary, 'attachments')
 
 /** GET /emails/:id/attachments/:attachment_id */
-export const Attachment = Type.Object(
-  { object: kind('attachment'), ...fields },
-  { description: 'An attachment of an email.' },
-)
+export const Attachment = object('An attachment of an email.', { object: kind('attachment'), ...fields })
 export type Attachment = Static<typeof Attachment>
 
 const operation = operationsIn('Emails')

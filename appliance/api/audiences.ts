@@ -1,5 +1,4 @@
 /** Audiences: the older clients' name for segments, with their contacts. */
-import { Type } from 'typebox'
 import {
   Contact,
   ContactDeleted,
@@ -12,26 +11,18 @@ import {
 import { operationsIn } from './operation.ts'
 import { path, pathId, pathText, pathUuid, query, shortPage } from './parameters.ts'
 import { CreateSegment, segmentName, segmentSummary } from './segments.ts'
-import { Deleted, Id, kind, listOf } from './shared.ts'
+import { kind, object } from './schemas.ts'
+import { Deleted, Id, listOf } from './shared.ts'
 
 const reference = { object: kind('audience'), id: Id }
-export const AudienceCreated = Type.Object(
-  { ...reference, name: segmentName },
-  { description: 'The new segment.' },
-)
-export const AudienceSummary = Type.Object(segmentSummary, { description: 'A segment.' })
+export const AudienceCreated = object('The new segment.', { ...reference, name: segmentName })
+export const AudienceSummary = object('A segment.', segmentSummary)
 export const AudienceList = listOf(AudienceSummary, 'segments')
 /** GET /audiences/:id */
-export const Audience = Type.Object(
-  { object: kind('audience'), ...segmentSummary },
-  { description: 'A segment.' },
-)
-export const AudienceDeleted = Type.Object(
-  { ...reference, deleted: Deleted },
-  { description: 'The deleted segment.' },
-)
+export const Audience = object('A segment.', { object: kind('audience'), ...segmentSummary })
+export const AudienceDeleted = object('The deleted segment.', { ...reference, deleted: Deleted })
 /** POST /audiences/:audience_id/contacts */
-export const CreateAudienceContact = Type.Object(contactFields, { description: 'A contact to create.' })
+export const CreateAudienceContact = object('A contact to create.', contactFields)
 
 const params = path({ id: pathId })
 const audience = pathUuid('The segment.')

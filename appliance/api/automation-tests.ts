@@ -6,53 +6,46 @@ import { AutomationRunStep, graphInput, presentRunSteps } from './automations.ts
 import { payloadInput } from './custom-events.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathUuid } from './parameters.ts'
-import { described, kind, literals, Nullable, optionalText, Timestamp } from './shared.ts'
+import { array, kind, literals, object, optionalOrNull, optionalText, string } from './schemas.ts'
+import { Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
-const event = (description: string) => Type.String({ description, examples: ['user.created'] })
+const event = (description: string) => string(description, { examples: ['user.created'] })
 
 /** POST /automations/:automation_id/test */
-export const TestAutomation = Type.Object(
+export const TestAutomation = object(
+  'What happens. With `steps` and `connections`, these are tested instead of the saved ones.',
   {
     event: event('The event that starts the run: one of its triggers.'),
     contact_id: optionalText('The contact to run it for. Either this or `email`.'),
     email: optionalText('The address to run it for. It doesn’t have to be a contact.'),
     payload: payloadInput,
-    arrivals: Type.Optional(
-      Nullable(
-        Type.Array(
-          Type.Object({
-            event: event('The name of the event.'),
-            payload: payloadInput,
-            after: Type.String({
-              description: 'How long after the start it arrives.',
-              examples: ['2 days'],
-            }),
-          }),
-        ),
-        described('Events that arrive during the run, at most 50. Without them, each wait times out.'),
+    arrivals: optionalOrNull(
+      Type.Array(
+        Type.Object({
+          event: event('The name of the event.'),
+          payload: payloadInput,
+          after: string('How long after the start it arrives.', { examples: ['2 days'] }),
+        }),
       ),
+      'Events that arrive during the run, at most 50. Without them, each wait times out.',
     ),
     steps: Type.Optional(graphInput.steps),
     connections: Type.Optional(graphInput.connections),
   },
-  described('What happens. With `steps` and `connections`, these are tested instead of the saved ones.'),
 )
 export type TestAutomation = Static<typeof TestAutomation>
 
-export const AutomationTestRun = Type.Object(
-  {
-    object: kind('automation_test_run'),
-    status: literals(
-      RUN_STATUSES.filter((one) => one !== 'running'),
-      described('cancelled: a step needs the contact, which an earlier step deleted.'),
-    ),
-    started_at: Timestamp,
-    completed_at: Timestamp,
-    steps: Type.Array(AutomationRunStep, described('Its steps, with the times that they would have.')),
-  },
-  described('What a run would do.'),
-)
+export const AutomationTestRun = object('What a run would do.', {
+  object: kind('automation_test_run'),
+  status: literals(
+    RUN_STATUSES.filter((one) => one !== 'running'),
+    'cancelled: a step needs the contact, which an earlier step deleted.',
+  ),
+  started_at: Timestamp,
+  completed_at: Timestamp,
+  steps: array(AutomationRunStep, 'Its steps, with the times that they would have.'),
+})
 export type AutomationTestRun = Static<typeof AutomationTestRun>
 
 const operation = operationsIn('Automations')

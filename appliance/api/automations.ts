@@ -15,95 +15,91 @@ import type {
 } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
 import { choice, flag, page, path, pathUuid, query, text } from './parameters.ts'
-import { Deleted, described, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import {
+  array,
+  arrayOfObjects,
+  integer,
+  kind,
+  literals,
+  Nullable,
+  object,
+  optionalText,
+  record,
+  string,
+} from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const reference = { object: kind('automation'), id: Id }
-const automationName = Type.String({ description: 'Name, at most 255 characters.', examples: ['Welcome'] })
+const automationName = string('Name, at most 255 characters.', { examples: ['Welcome'] })
 const status = literals(
   AUTOMATION_STATUSES,
-  described('enabled: events start runs · disabled: they don’t, but current runs continue.'),
+  'enabled: events start runs · disabled: they don’t, but current runs continue.',
 )
-const stepKey = Type.String(described('A key of your own, unique in the automation.'))
-const stepType = literals(STEP_TYPES, described('What the step does.'))
-const config = Type.Record(
-  Type.String(),
-  Type.Unknown(),
-  described('What the step needs, by type. See docs/automations.md.'),
-)
+const stepKey = string('A key of your own, unique in the automation.')
+const stepType = literals(STEP_TYPES, 'What the step does.')
+const config = record(Type.Unknown(), 'What the step needs, by type. See docs/automations.md.')
 
 /** A step in requests and responses. */
-export const AutomationStep = Type.Object(
-  { key: stepKey, type: stepType, config },
-  described('A step of an automation.'),
-)
+export const AutomationStep = object('A step of an automation.', { key: stepKey, type: stepType, config })
 const connectionEnds = {
-  from: Type.String(described('The key of a step.')),
-  to: Type.String(described('The key of the step that follows.')),
+  from: string('The key of a step.'),
+  to: string('The key of the step that follows.'),
 }
 const connectionType = literals(
   CONNECTION_TYPES,
-  described('When to follow it: after a condition or wait by its result, else `default`.'),
+  'When to follow it: after a condition or wait by its result, else `default`.',
 )
-export const AutomationConnectionInput = Type.Object(
-  { ...connectionEnds, type: Type.Optional(connectionType) },
-  described('What follows a step. `type` is `default` unless given.'),
-)
-export const AutomationConnection = Type.Object(
-  { ...connectionEnds, type: connectionType },
-  described('What follows a step.'),
-)
+export const AutomationConnectionInput = object('What follows a step. `type` is `default` unless given.', {
+  ...connectionEnds,
+  type: Type.Optional(connectionType),
+})
+export const AutomationConnection = object('What follows a step.', {
+  ...connectionEnds,
+  type: connectionType,
+})
 
-const revision = Type.String(described('Changes with the steps. Not part of the hosted API.'))
+const revision = string('Changes with the steps. Not part of the hosted API.')
 
 export const graphInput = {
-  steps: Type.Array(AutomationStep, described('1 to 150 steps, with at least one trigger.')),
-  connections: Type.Array(AutomationConnectionInput, described('Which step follows which.')),
+  steps: array(AutomationStep, '1 to 150 steps, with at least one trigger.'),
+  connections: array(AutomationConnectionInput, 'Which step follows which.'),
 }
 /** POST /automations */
-export const CreateAutomation = Type.Object(
-  { name: automationName, status: Type.Optional(status), ...graphInput },
-  described('An automation to create. `status` is `disabled` unless given.'),
-)
+export const CreateAutomation = object('An automation to create. `status` is `disabled` unless given.', {
+  name: automationName,
+  status: Type.Optional(status),
+  ...graphInput,
+})
 /** PATCH /automations/:id */
-export const UpdateAutomation = Type.Object(
+export const UpdateAutomation = object(
+  'What to change: at least one field. `steps` and `connections` go together.',
   {
     name: Type.Optional(automationName),
     status: Type.Optional(status),
     steps: Type.Optional(graphInput.steps),
     connections: Type.Optional(graphInput.connections),
-    revision: Type.Optional(
-      Nullable(
-        Type.String(),
-        described('Refuses the change if the steps have another revision. Not part of the hosted API.'),
-      ),
+    revision: optionalText(
+      'Refuses the change if the steps have another revision. Not part of the hosted API.',
     ),
   },
-  described('What to change: at least one field. `steps` and `connections` go together.'),
 )
-export const AutomationRef = Type.Object(reference, described('The automation.'))
-export const AutomationUpdated = Type.Object({ ...reference, revision }, described('The changed automation.'))
-export const AutomationDeleted = Type.Object(
-  { ...reference, deleted: Deleted },
-  described('The deleted automation.'),
-)
-export const AutomationStopped = Type.Object(
-  { ...reference, status: Type.Literal('disabled', described('Always disabled.')) },
-  described('The stopped automation.'),
-)
+export const AutomationRef = object('The automation.', reference)
+export const AutomationUpdated = object('The changed automation.', { ...reference, revision })
+export const AutomationDeleted = object('The deleted automation.', { ...reference, deleted: Deleted })
+export const AutomationStopped = object('The stopped automation.', {
+  ...reference,
+  status: Type.Literal('disabled', { description: 'Always disabled.' }),
+})
 
-const number = (description: string) => Type.Integer(described(description))
 /** Numbers of runs. */
-export const AutomationRunCounts = Type.Object(
-  {
-    running: number('Active runs.'),
-    completed: number('Ended.'),
-    failed: number('Ended by an error.'),
-    cancelled: number('Ended by a stop, or because the contact was deleted.'),
-    most: number('How many are counted at most, the newest first. A sum that reaches it may be larger.'),
-  },
-  described('Counts of runs of the last 30 days. Not part of the hosted API.'),
-)
+export const AutomationRunCounts = object('Counts of runs of the last 30 days. Not part of the hosted API.', {
+  running: integer('Active runs.'),
+  completed: integer('Ended.'),
+  failed: integer('Ended by an error.'),
+  cancelled: integer('Ended by a stop, or because the contact was deleted.'),
+  most: integer('How many are counted at most, the newest first. A sum that reaches it may be larger.'),
+})
 
 const summary = {
   id: Id,
@@ -111,96 +107,74 @@ const summary = {
   status,
   created_at: Timestamp,
   updated_at: Timestamp,
-  stop_reason: Nullable(Type.String(), described('Why Posthaste stopped it; null: it didn’t.')),
+  stop_reason: Nullable(Type.String(), 'Why Posthaste stopped it; null: it didn’t.'),
 }
 /** An element of GET /automations. */
-export const AutomationSummary = Type.Object(
-  { ...summary, runs: Type.Optional(AutomationRunCounts) },
-  described('An automation. `runs` only if `counts` is true.'),
-)
+export const AutomationSummary = object('An automation. `runs` only if `counts` is true.', {
+  ...summary,
+  runs: Type.Optional(AutomationRunCounts),
+})
 export type AutomationSummary = Static<typeof AutomationSummary>
 export const AutomationList = listOf(AutomationSummary, 'automations')
 /** GET /automations/:id */
-export const Automation = Type.Object(
-  {
-    object: kind('automation'),
-    ...summary,
-    steps: Type.Array(AutomationStep, described('The steps that new runs get.')),
-    connections: Type.Array(AutomationConnection, described('Which step follows which.')),
-    revision,
-  },
-  described('An automation.'),
-)
+export const Automation = object('An automation.', {
+  object: kind('automation'),
+  ...summary,
+  steps: array(AutomationStep, 'The steps that new runs get.'),
+  connections: array(AutomationConnection, 'Which step follows which.'),
+  revision,
+})
 
 /** GET /automations/:automation_id/counts */
-export const AutomationCounts = Type.Object(
-  {
-    object: kind('automation_counts'),
-    id: Id,
-    runs: AutomationRunCounts,
-    steps: Type.Array(
-      Type.Object({
-        key: Type.String(described('The key of the step.')),
-        waiting: number('Runs that are at this step now.'),
-        completed: number('Runs that completed it.'),
-        failed: number('Runs that failed at it.'),
-        skipped: number('Runs in which there was nothing to do.'),
-      }),
-      described('The steps of the current version.'),
-    ),
-  },
-  described('Counts of an automation, for its runs of the last 30 days.'),
-)
+export const AutomationCounts = object('Counts of an automation, for its runs of the last 30 days.', {
+  object: kind('automation_counts'),
+  id: Id,
+  runs: AutomationRunCounts,
+  steps: arrayOfObjects('The steps of the current version.', {
+    key: string('The key of the step.'),
+    waiting: integer('Runs that are at this step now.'),
+    completed: integer('Runs that completed it.'),
+    failed: integer('Runs that failed at it.'),
+    skipped: integer('Runs in which there was nothing to do.'),
+  }),
+})
 
 const runSummary = {
   id: Id,
-  status: literals(RUN_STATUSES, described('cancelled: the automation was stopped or the contact deleted.')),
-  started_at: Nullable(Timestamp, described('When it started.')),
-  completed_at: Nullable(Timestamp, described('null: it is still running.')),
+  status: literals(RUN_STATUSES, 'cancelled: the automation was stopped or the contact deleted.'),
+  started_at: Nullable(Timestamp, 'When it started.'),
+  completed_at: Nullable(Timestamp, 'null: it is still running.'),
   created_at: Timestamp,
-  contact_id: Nullable(Id, described('Its contact. Not part of the hosted API.')),
+  contact_id: Nullable(Id, 'Its contact. Not part of the hosted API.'),
 }
 /** An element of GET /automations/:id/runs. */
-export const AutomationRunSummary = Type.Object(runSummary, described('A run for one contact.'))
+export const AutomationRunSummary = object('A run for one contact.', runSummary)
 export type AutomationRunSummary = Static<typeof AutomationRunSummary>
 export const AutomationRunList = listOf(AutomationRunSummary, 'runs')
-const data = (description: string) =>
-  Nullable(Type.Record(Type.String(), Type.Unknown()), described(description))
-export const AutomationRunStep = Type.Object(
-  {
-    key: stepKey,
-    type: stepType,
-    status: literals(
-      RUN_STEP_STATUSES,
-      described('skipped: it was not reached, or there was nothing to do.'),
-    ),
-    started_at: Nullable(Timestamp, described('null: not reached.')),
-    completed_at: Nullable(Timestamp, described('null: not ended.')),
-    output: data('What it did, such as the id of its email.'),
-    error: data('Why it failed, in `message`.'),
-    created_at: Timestamp,
-  },
-  described('A step of a run.'),
-)
+const data = (description: string) => Nullable(Type.Record(Type.String(), Type.Unknown()), description)
+export const AutomationRunStep = object('A step of a run.', {
+  key: stepKey,
+  type: stepType,
+  status: literals(RUN_STEP_STATUSES, 'skipped: it was not reached, or there was nothing to do.'),
+  started_at: Nullable(Timestamp, 'null: not reached.'),
+  completed_at: Nullable(Timestamp, 'null: not ended.'),
+  output: data('What it did, such as the id of its email.'),
+  error: data('Why it failed, in `message`.'),
+  created_at: Timestamp,
+})
 /** GET /automations/:automation_id/runs/:run_id */
-export const AutomationRun = Type.Object(
-  {
-    object: kind('automation_run'),
-    ...runSummary,
-    steps: Type.Array(AutomationRunStep, described('The steps of the version that it began with.')),
-  },
-  described('A run for one contact.'),
-)
+export const AutomationRun = object('A run for one contact.', {
+  object: kind('automation_run'),
+  ...runSummary,
+  steps: array(AutomationRunStep, 'The steps of the version that it began with.'),
+})
 export type AutomationRun = Static<typeof AutomationRun>
 
-export const AutomationRunRetried = Type.Object(
-  {
-    object: kind('automation_run'),
-    id: Id,
-    status: Type.Literal('running', described('Always running.')),
-  },
-  described('The run, which continues.'),
-)
+export const AutomationRunRetried = object('The run, which continues.', {
+  object: kind('automation_run'),
+  id: Id,
+  status: Type.Literal('running', { description: 'Always running.' }),
+})
 
 const automationId = pathUuid('The id of the automation.')
 const params = path({ automation_id: automationId })
@@ -263,9 +237,7 @@ export const listAutomationRuns = operation('GET /automations/:automation_id/run
   params,
   querystring: query({
     ...page,
-    status: text(
-      Type.String(described(`Only runs with these statuses, joined by commas: ${RUN_STATUSES.join(', ')}.`)),
-    ),
+    status: text(string(`Only runs with these statuses, joined by commas: ${RUN_STATUSES.join(', ')}.`)),
   }),
   response: { 200: AutomationRunList },
 })

@@ -16,18 +16,18 @@ import type { AbTestState, Broadcast } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathUuid } from './parameters.ts'
 import {
+  arrayOfObjects,
   count,
-  described,
-  DocumentInput,
-  Id,
+  integer,
   kind,
   literals,
   Nullable,
+  object,
+  optionalOrNull,
   optionalText,
-  presentDocument,
-  StoredDocument,
-  Timestamp,
-} from './shared.ts'
+  string,
+} from './schemas.ts'
+import { DocumentInput, Id, presentDocument, StoredDocument, Timestamp } from './shared.ts'
 import { timestampOrNull } from './timestamp.ts'
 
 const LIMITS = {
@@ -36,69 +36,53 @@ const LIMITS = {
 }
 
 /** `ab_test` in POST /broadcasts and PATCH /broadcasts/:id. */
-export const GivenAbTest = Type.Optional(
-  Nullable(
-    Type.Object({
-      share: Type.Optional(Type.Integer(described(`${LIMITS.share} Default: ${SHARE.usual}.`))),
-      wait_hours: Type.Optional(
-        Nullable(
-          Type.Integer(),
-          described(`${LIMITS.wait} Default: ${WAIT_HOURS.usual}. Absent with a share of 100.`),
-        ),
-      ),
-      // Optional here, so that its absence is refused by name.
-      variants: Type.Optional(
-        Type.Array(
-          Type.Object({
-            from_name: optionalText('The name in the From field. null for the one of the broadcast.'),
-            subject: optionalText('The subject. null for the one of the broadcast.'),
-            preview_text: optionalText(
-              'The preview text. null for the one of the broadcast, "" for no preview text.',
-            ),
-            html: optionalText('The HTML. null for the content of the broadcast.'),
-            text: optionalText(
-              'Plain text, beside `html`. null to generate it from the HTML, "" for no text.',
-            ),
-            document: DocumentInput,
-          }),
-          described(
-            `Variants B to D: what differs from the broadcast itself, which is variant A. 1 to ${VARIANTS.length - 1}. Required.`,
-          ),
-        ),
-      ),
-    }),
-    described(
-      'An A/B test. The variant whose links most people click goes to the rest. null for no A/B test. Not part of the hosted API.',
+export const GivenAbTest = optionalOrNull(
+  Type.Object({
+    share: Type.Optional(integer(`${LIMITS.share} Default: ${SHARE.usual}.`)),
+    wait_hours: optionalOrNull(
+      Type.Integer(),
+      `${LIMITS.wait} Default: ${WAIT_HOURS.usual}. Absent with a share of 100.`,
     ),
-  ),
+    // Optional here, so that its absence is refused by name.
+    variants: Type.Optional(
+      arrayOfObjects(
+        `Variants B to D: what differs from the broadcast itself, which is variant A. 1 to ${VARIANTS.length - 1}. Required.`,
+        {
+          from_name: optionalText('The name in the From field. null for the one of the broadcast.'),
+          subject: optionalText('The subject. null for the one of the broadcast.'),
+          preview_text: optionalText(
+            'The preview text. null for the one of the broadcast, "" for no preview text.',
+          ),
+          html: optionalText('The HTML. null for the content of the broadcast.'),
+          text: optionalText('Plain text, beside `html`. null to generate it from the HTML, "" for no text.'),
+          document: DocumentInput,
+        },
+      ),
+    ),
+  }),
+  'An A/B test. The variant whose links most people click goes to the rest. null for no A/B test. Not part of the hosted API.',
 )
 export type GivenAbTest = Static<typeof GivenAbTest>
 
 /** `ab_test` in GET /broadcasts/:id. */
 export const AbTest = Nullable(
   Type.Object({
-    share: Type.Integer(described(LIMITS.share)),
-    wait_hours: Nullable(Type.Integer(), described(`${LIMITS.wait} null with a share of 100.`)),
-    variants: Type.Array(
-      Type.Object({
-        variant: literals(VARIANTS, described('Its name.')),
-        from_name: Nullable(
-          Type.String(),
-          described('The name in the From field; null if it is the same as in A.'),
-        ),
-        subject: Nullable(Type.String(), described('The subject; null if it is the same as in A.')),
-        preview_text: Nullable(Type.String(), described('The preview text; null if it is the same as in A.')),
-        html: Nullable(Type.String(), described('The HTML; null if the content is the same as in A.')),
-        text: Nullable(
-          Type.String(),
-          described('The plain text; null if it is generated, or the content is the same as in A.'),
-        ),
-        document: StoredDocument,
-      }),
-      described('B and those after it. Variant A is the broadcast itself.'),
-    ),
+    share: integer(LIMITS.share),
+    wait_hours: Nullable(Type.Integer(), `${LIMITS.wait} null with a share of 100.`),
+    variants: arrayOfObjects('B and those after it. Variant A is the broadcast itself.', {
+      variant: literals(VARIANTS, 'Its name.'),
+      from_name: Nullable(Type.String(), 'The name in the From field; null if it is the same as in A.'),
+      subject: Nullable(Type.String(), 'The subject; null if it is the same as in A.'),
+      preview_text: Nullable(Type.String(), 'The preview text; null if it is the same as in A.'),
+      html: Nullable(Type.String(), 'The HTML; null if the content is the same as in A.'),
+      text: Nullable(
+        Type.String(),
+        'The plain text; null if it is generated, or the content is the same as in A.',
+      ),
+      document: StoredDocument,
+    }),
   }),
-  described('The A/B test; null without one.'),
+  'The A/B test; null without one.',
 )
 
 /** Formats the A/B test of a draft. */
@@ -127,42 +111,30 @@ export const AbTestResults = Nullable(
   Type.Object({
     phase: literals(
       PHASES,
-      described(
-        'sending: the test emails · waiting: for clicks · decided: the winner goes to the rest · comparing: everybody got one of the variants, and none is sent to a rest · stopped: canceled before there was a winner.',
-      ),
+      'sending: the test emails · waiting: for clicks · decided: the winner goes to the rest · comparing: everybody got one of the variants, and none is sent to a rest · stopped: canceled before there was a winner.',
     ),
     decides_at: Nullable(
       Timestamp,
-      described('When the winner will be chosen; null while the time is not known, and after the choice.'),
+      'When the winner will be chosen; null while the time is not known, and after the choice.',
     ),
-    winner: Nullable(
-      literals(VARIANTS),
-      described('The variant that the rest gets; null until it is chosen.'),
-    ),
-    decided_at: Nullable(Timestamp, described('When it was chosen.')),
+    winner: Nullable(literals(VARIANTS), 'The variant that the rest gets; null until it is chosen.'),
+    decided_at: Nullable(Timestamp, 'When it was chosen.'),
     reason: Nullable(
       Type.String(),
-      described(
-        `Why it was chosen, with the numbers at that time. With fewer than ${LEAST_CLICKS} clicks, variant A is chosen; in a tie, the first of the best.`,
-      ),
+      `Why it was chosen, with the numbers at that time. With fewer than ${LEAST_CLICKS} clicks, variant A is chosen; in a tie, the first of the best.`,
     ),
-    variants: Type.Array(
-      Type.Object({
-        variant: literals(VARIANTS, described('Its name.')),
-        from: Type.String(described('The From field.')),
-        subject: Type.String(described('The subject.')),
-        sent: count('Test emails that were tried.'),
-        delivered: count('Delivered.'),
-        clicked: count('Recipients that clicked a link, without bots.'),
-        unsubscribed: count('Recipients that unsubscribed with its link.'),
-        complained: count('Reported as spam.'),
-      }),
-      described('Results of the test emails, without those of the rest.'),
-    ),
+    variants: arrayOfObjects('Results of the test emails, without those of the rest.', {
+      variant: literals(VARIANTS, 'Its name.'),
+      from: string('The From field.'),
+      subject: string('The subject.'),
+      sent: count('Test emails that were tried.'),
+      delivered: count('Delivered.'),
+      clicked: count('Recipients that clicked a link, without bots.'),
+      unsubscribed: count('Recipients that unsubscribed with its link.'),
+      complained: count('Reported as spam.'),
+    }),
   }),
-  described(
-    'Progress and results of the A/B test; null before the broadcast is sent, and without an A/B test.',
-  ),
+  'Progress and results of the A/B test; null before the broadcast is sent, and without an A/B test.',
 )
 export type AbTestResults = Static<typeof AbTestResults>
 
@@ -206,14 +178,11 @@ function phaseOf(
 }
 
 /** POST /broadcasts/:id/ab-test/winner */
-export const ChooseVariant = Type.Object(
-  {
-    // Optional here, so that a broadcast of another team gets `not_found` before any other error.
-    variant: Type.Optional(Type.String(described('The name of the variant, such as `B`. Required.'))),
-  },
-  described('The winner.'),
-)
-export const VariantChosen = Type.Object({ object: kind('broadcast'), id: Id }, described('The broadcast.'))
+export const ChooseVariant = object('The winner.', {
+  // Optional here, so that a broadcast of another team gets `not_found` before any other error.
+  variant: Type.Optional(string('The name of the variant, such as `B`. Required.')),
+})
+export const VariantChosen = object('The broadcast.', { object: kind('broadcast'), id: Id })
 
 const operation = operationsIn('Broadcasts')
 

@@ -8,7 +8,8 @@ import { formatCsvRecord } from '../mail/csv.ts'
 import { AbTestResults } from './broadcast-ab-test.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
 import { choice, choiceCondition, limit, path, pathUuid, query, text } from './parameters.ts'
-import { count, described, Id, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { arrayOfObjects, count, literals, Nullable, object, string } from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
 
 /** The types that recipients can be listed by. */
@@ -19,88 +20,68 @@ export const RECIPIENT_TYPES = [
 const BOUNCE_TYPES = ['permanent', 'transient', 'undetermined'] as const
 
 /** An element of GET /broadcasts/:id/recipients. */
-export const Recipient = Type.Object(
-  {
-    id: Type.String(described('A cursor for `after` and `before`.')),
-    contact_id: Nullable(Id, described('null: the address has no contact any more.')),
-    email: Type.String(described('The address.')),
-    count: Type.Optional(count('How often it was opened or clicked.')),
-    variant: Type.Optional(literals(VARIANTS, described('The variant of the A/B test that it got.'))),
-    bounce_type: Type.Optional(literals(BOUNCE_TYPES, described('The type of bounce.'))),
-    clicked_links: Type.Optional(
-      Type.Array(
-        Type.Object({ url: Type.String(described('The link.')), clicks: count('Clicks on it.') }),
-        described('The links that were clicked.'),
-      ),
-    ),
-  },
-  described('A recipient.'),
-)
+export const Recipient = object('A recipient.', {
+  id: string('A cursor for `after` and `before`.'),
+  contact_id: Nullable(Id, 'null: the address has no contact any more.'),
+  email: string('The address.'),
+  count: Type.Optional(count('How often it was opened or clicked.')),
+  variant: Type.Optional(literals(VARIANTS, 'The variant of the A/B test that it got.')),
+  bounce_type: Type.Optional(literals(BOUNCE_TYPES, 'The type of bounce.')),
+  clicked_links: Type.Optional(
+    arrayOfObjects('The links that were clicked.', {
+      url: string('The link.'),
+      clicks: count('Clicks on it.'),
+    }),
+  ),
+})
 export const RecipientList = listOf(Recipient, 'recipients')
-export const ClickedLink = Type.Object(
-  {
-    id: Type.String(described('A cursor for `after` and `before`.')),
-    url: Type.String(described('The link.')),
-    clicks: count('Clicks of people.'),
-    unique_clicks: count('Contacts that clicked it.'),
-  },
-  described('A clicked link.'),
-)
+export const ClickedLink = object('A clicked link.', {
+  id: string('A cursor for `after` and `before`.'),
+  url: string('The link.'),
+  clicks: count('Clicks of people.'),
+  unique_clicks: count('Contacts that clicked it.'),
+})
 export const ClickedLinkList = listOf(ClickedLink, 'links')
 
-const rate = (description: string) => Nullable(Type.Number(), described(`${description} null: unknown.`))
+const rate = (description: string) => Nullable(Type.Number(), `${description} null: unknown.`)
 
 /** GET /broadcasts/:id/results */
-export const BroadcastResults = Type.Object(
-  {
-    opened: count('Recipients that opened it.'),
-    clicked: count('Recipients that clicked a link.'),
-    unsubscribed: count('Recipients that unsubscribed with its link.'),
-    providers: Type.Array(
-      Type.Object({
-        provider: Type.String(described('The mailbox provider; empty: not known yet.')),
-        name: Type.String(described('Its display name.')),
-        emails: count('Emails to it.'),
-        waiting: count('In the queue.'),
-        deferred: count('Of those in the queue, the ones to be retried later.'),
-        delivered: count('Delivered.'),
-        bounced: count('Bounced.'),
-        complained: count('Reported as spam.'),
-        state: Nullable(
-          Type.String(),
-          described(
-            'What the queued emails wait for, in a sentence. null if none wait or the broadcast is paused.',
-          ),
-        ),
-        until: Nullable(Timestamp, described('The time in `state`; null if the state has no time.')),
-      }),
-      described('By mailbox provider, the largest first.'),
+export const BroadcastResults = object('Results.', {
+  opened: count('Recipients that opened it.'),
+  clicked: count('Recipients that clicked a link.'),
+  unsubscribed: count('Recipients that unsubscribed with its link.'),
+  providers: arrayOfObjects('By mailbox provider, the largest first.', {
+    provider: string('The mailbox provider; empty: not known yet.'),
+    name: string('Its display name.'),
+    emails: count('Emails to it.'),
+    waiting: count('In the queue.'),
+    deferred: count('Of those in the queue, the ones to be retried later.'),
+    delivered: count('Delivered.'),
+    bounced: count('Bounced.'),
+    complained: count('Reported as spam.'),
+    state: Nullable(
+      Type.String(),
+      'What the queued emails wait for, in a sentence. null if none wait or the broadcast is paused.',
     ),
-    first_48_hours: Type.Array(
-      Type.Object({
-        at: Timestamp,
-        delivered: count('Emails delivered until then.'),
-        opened: count('Recipients that had opened it.'),
-        clicked: count('Recipients that had clicked a link.'),
-      }),
-      described('Totals by hour, from the quarter hour in which sending began.'),
-    ),
-    earlier: Type.Object(
-      {
-        broadcasts: count('How many were compared, at most 10.'),
-        delivered: rate('Delivered, of those sent.'),
-        bounced: rate('Bounced, of those sent.'),
-        opened: rate('Opened, of those delivered.'),
-        clicked: rate('Clicked, of those delivered.'),
-        unsubscribed: rate('Unsubscribed, of those delivered.'),
-        complained: rate('Reported as spam, of those delivered.'),
-      },
-      described('Medians of the rates of the last broadcasts that were sent before this one, 0 to 1.'),
-    ),
-    ab_test: AbTestResults,
-  },
-  described('Results.'),
-)
+    until: Nullable(Timestamp, 'The time in `state`; null if the state has no time.'),
+  }),
+  first_48_hours: arrayOfObjects('Totals by hour, from the quarter hour in which sending began.', {
+    at: Timestamp,
+    delivered: count('Emails delivered until then.'),
+    opened: count('Recipients that had opened it.'),
+    clicked: count('Recipients that had clicked a link.'),
+  }),
+  earlier: object('Medians of the rates of the last broadcasts that were sent before this one, 0 to 1.', {
+    broadcasts: count('How many were compared, at most 10.'),
+    delivered: rate('Delivered, of those sent.'),
+    bounced: rate('Bounced, of those sent.'),
+    opened: rate('Opened, of those delivered.'),
+    clicked: rate('Clicked, of those delivered.'),
+    unsubscribed: rate('Unsubscribed, of those delivered.'),
+    complained: rate('Reported as spam, of those delivered.'),
+  }),
+  ab_test: AbTestResults,
+})
 const params = path({ id: pathUuid('The id of the broadcast.') })
 const operation = operationsIn('Broadcasts')
 
@@ -110,8 +91,8 @@ export const getBroadcastResults = operation('GET /broadcasts/:id/results', {
   response: { 200: BroadcastResults },
 })
 const cursors = {
-  after: text(Type.String(described('The page after this row, exclusive.'))),
-  before: text(Type.String(described('The page before this row, exclusive.'))),
+  after: text(string('The page after this row, exclusive.')),
+  before: text(string('The page before this row, exclusive.')),
 }
 export const listBroadcastRecipients = operation('GET /broadcasts/:id/recipients', {
   summary: 'List recipients of a broadcast',
@@ -120,7 +101,7 @@ export const listBroadcastRecipients = operation('GET /broadcasts/:id/recipients
     limit,
     ...cursors,
     type: choice(RECIPIENT_TYPES, 'What happened. Required.'),
-    email: text(Type.String(described('Part of the address.'))),
+    email: text(string('Part of the address.')),
     bounce_type: choiceCondition(BOUNCE_TYPES, 'The type of bounce, with `type=bounced`.'),
   }),
   response: { 200: RecipientList },

@@ -12,100 +12,90 @@ import { Insight } from './insights.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathText, pathUuid } from './parameters.ts'
 import { presentForecast, providerForecast } from './segment-reach.ts'
-import { count, described, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
+import {
+  array,
+  arrayOfObjects,
+  boolean,
+  count,
+  kind,
+  literals,
+  Nullable,
+  object,
+  optionalText,
+  record,
+  string,
+} from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
 /** POST /broadcasts/:id/test */
-export const TestBroadcast = Type.Object(
-  {
-    // Optional here, so that a broadcast of another team gets `not_found` before any other error.
-    to: Type.Optional(
-      Type.Union(
-        [Type.String(), Type.Array(Type.String())],
-        described('Who gets it: at most 5 addresses. Required.'),
-      ),
-    ),
-    variant: Type.Optional(Type.String(described('The variant of its A/B test, such as `B`. Default: A.'))),
-    contact_id: optionalText('Id or address of the contact whose values it has. Default: sample values.'),
-  },
-  described('A test of a broadcast.'),
-)
+export const TestBroadcast = object('A test of a broadcast.', {
+  // Optional here, so that a broadcast of another team gets `not_found` before any other error.
+  to: Type.Optional(
+    Type.Union([Type.String(), Type.Array(Type.String())], {
+      description: 'Who gets it: at most 5 addresses. Required.',
+    }),
+  ),
+  variant: Type.Optional(string('The variant of its A/B test, such as `B`. Default: A.')),
+  contact_id: optionalText('Id or address of the contact whose values it has. Default: sample values.'),
+})
 
-export const BroadcastTested = Type.Object(
-  { object: kind('broadcast'), id: Id, email_ids: Type.Array(Id, described('The emails.')) },
-  described('A test that was sent.'),
-)
+export const BroadcastTested = object('A test that was sent.', {
+  object: kind('broadcast'),
+  id: Id,
+  email_ids: array(Id, 'The emails.'),
+})
 
 const whoGetsIt = {
   contacts: count('Contacts of the segment.'),
   eligible: count('Those that would get it.'),
-  estimated: Type.Boolean(described('Whether the numbers are estimated from the first 50,000.')),
-  out: Type.Record(Type.String(), Type.Integer(), described('Those that would not, by reason.')),
+  estimated: boolean('Whether the numbers are estimated from the first 50,000.'),
+  out: record(Type.Integer(), 'Those that would not, by reason.'),
 }
 /** GET /broadcasts/:id/eligible */
-export const BroadcastEligible = Type.Object(
-  { object: kind('broadcast_eligible'), id: Id, ...whoGetsIt },
-  described('Who would get a draft if it were sent now.'),
-)
+export const BroadcastEligible = object('Who would get a draft if it were sent now.', {
+  object: kind('broadcast_eligible'),
+  id: Id,
+  ...whoGetsIt,
+})
 
 /** GET /broadcasts/:id/review */
-export const BroadcastReview = Type.Object(
-  {
-    findings: Type.Array(Insight, described('What was checked, the most urgent first.')),
-    recipients: Type.Object(whoGetsIt, described('Who would get it.')),
-    providers: providerForecast,
-    forecast: Type.Object(
-      {
-        hours: Nullable(
-          Type.Number(),
-          described(
-            'Hours until the last email was attempted, with the wait of an A/B test; null: not known, or more than 60 days.',
-          ),
-        ),
-        done_at: Nullable(
-          Timestamp,
-          described('About when that is, if it is sent now, or at `scheduled_at`; null: not known.'),
-        ),
-      },
-      described('How long sending takes. Providers that are not known yet are left out.'),
+export const BroadcastReview = object('A review of a draft before it is sent.', {
+  findings: array(Insight, 'What was checked, the most urgent first.'),
+  recipients: object('Who would get it.', whoGetsIt),
+  providers: providerForecast,
+  forecast: object('How long sending takes. Providers that are not known yet are left out.', {
+    hours: Nullable(
+      Type.Number(),
+      'Hours until the last email was attempted, with the wait of an A/B test; null: not known, or more than 60 days.',
     ),
-    links: Type.Array(
-      Type.Object({
-        text: Type.String(
-          described('The text of the link, or the description of its image; empty: neither.'),
-        ),
-        url: Type.String(described('Where it leads, with merge tags as they are in the draft.')),
-        kind: literals(
-          LINK_KINDS,
-          described(
-            'web · unsubscribe: the page where each recipient unsubscribes · merge_tag: another address for each recipient · other: no web address, such as mailto.',
-          ),
-        ),
-        count: count('How often it is in the content.'),
-      }),
-      described('The links of the HTML, or of the text if there is no HTML.'),
+    done_at: Nullable(
+      Timestamp,
+      'About when that is, if it is sent now, or at `scheduled_at`; null: not known.',
     ),
-    tags: Type.Array(
-      Type.Object({
-        key: Type.String(described('The name in the tag.')),
-        fallback: Nullable(Type.String(), described('Used for contacts without a value.')),
-        missing: count('Contacts without a value.'),
-        known: Type.Boolean(described('Whether there is a field or property of that name.')),
-      }),
-      described('Merge tags, and how many contacts have no value.'),
+  }),
+  links: arrayOfObjects('The links of the HTML, or of the text if there is no HTML.', {
+    text: string('The text of the link, or the description of its image; empty: neither.'),
+    url: string('Where it leads, with merge tags as they are in the draft.'),
+    kind: literals(
+      LINK_KINDS,
+      'web · unsubscribe: the page where each recipient unsubscribes · merge_tag: another address for each recipient · other: no web address, such as mailto.',
     ),
-    looked: count('Contacts that the tags were counted for.'),
-    samples: Type.Array(
-      Type.Object({
-        email: Type.String(described('The address.')),
-        subject: Type.String(described('The subject.')),
-        text: Type.String(described('The beginning of the last part.')),
-      }),
-      described('What some contacts would get.'),
-    ),
-  },
-  described('A review of a draft before it is sent.'),
-)
+    count: count('How often it is in the content.'),
+  }),
+  tags: arrayOfObjects('Merge tags, and how many contacts have no value.', {
+    key: string('The name in the tag.'),
+    fallback: Nullable(Type.String(), 'Used for contacts without a value.'),
+    missing: count('Contacts without a value.'),
+    known: boolean('Whether there is a field or property of that name.'),
+  }),
+  looked: count('Contacts that the tags were counted for.'),
+  samples: arrayOfObjects('What some contacts would get.', {
+    email: string('The address.'),
+    subject: string('The subject.'),
+    text: string('The beginning of the last part.'),
+  }),
+})
 
 const params = path({ id: pathUuid('The id of the broadcast.') })
 const broadcastOperation = operationsIn('Broadcasts')
@@ -158,21 +148,16 @@ export function presentReview(
 
 /** GET /contacts/:id/broadcasts */
 export const ContactBroadcastList = listOf(
-  Type.Object(
-    {
-      id: Id,
-      name: Type.String(described('The name.')),
-      status: literals(['scheduled', 'draft'], described('The status.')),
-      scheduled_at: Nullable(Timestamp, described('When it is sent; null: not scheduled.')),
-      prospect: literals(
-        RECIPIENT_PREVIEWS,
-        described(
-          'eligible: the contact would get it · not_in_segment · excluded: in an excluded segment · unsubscribed · topic: opted out of its topic · suppressed: the address is on the suppression list.',
-        ),
-      ),
-    },
-    described('A broadcast that is not sent yet.'),
-  ),
+  object('A broadcast that is not sent yet.', {
+    id: Id,
+    name: string('The name.'),
+    status: literals(['scheduled', 'draft'], 'The status.'),
+    scheduled_at: Nullable(Timestamp, 'When it is sent; null: not scheduled.'),
+    prospect: literals(
+      RECIPIENT_PREVIEWS,
+      'eligible: the contact would get it · not_in_segment · excluded: in an excluded segment · unsubscribed · topic: opted out of its topic · suppressed: the address is on the suppression list.',
+    ),
+  }),
   'broadcasts',
 )
 export type ContactBroadcasts = Static<typeof ContactBroadcastList>

@@ -8,57 +8,41 @@ import { AbTest, presentAbTest } from './broadcast-ab-test.ts'
 import { BroadcastRef } from './broadcasts.ts'
 import { operationsIn } from './operation.ts'
 import { page, path, pathUuid, query } from './parameters.ts'
-import {
-  described,
-  Id,
-  kind,
-  listOf,
-  Nullable,
-  presentDocument,
-  StoredDocument,
-  Timestamp,
-} from './shared.ts'
+import { integer, kind, Nullable, object, string } from './schemas.ts'
+import { Id, listOf, presentDocument, StoredDocument, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
 const summary = {
   id: Id,
-  subject: Type.String(described('The subject.')),
-  author: Type.String(described('The person or API key that changed it last; empty: not known.')),
+  subject: string('The subject.'),
+  author: string('The person or API key that changed it last; empty: not known.'),
   created_at: Timestamp,
   updated_at: Timestamp,
 }
 /** An element of GET /broadcasts/:id/versions. */
-export const BroadcastVersionSummary = Type.Object(summary, described('A version of a draft.'))
+export const BroadcastVersionSummary = object('A version of a draft.', summary)
 export const BroadcastVersionList = listOf(BroadcastVersionSummary, 'versions')
 export type BroadcastVersionList = Static<typeof BroadcastVersionList>
 
 /** GET /broadcasts/:id/versions/:version_id */
-export const BroadcastVersion = Type.Object(
-  {
-    object: kind('broadcast_version'),
-    broadcast_id: Id,
-    ...summary,
-    from: Type.String(described('The From field.')),
-    reply_to: Nullable(Type.Array(Type.String()), described('Address for replies.')),
-    preview_text: Nullable(Type.String(), described('The preview text.')),
-    html: Nullable(Type.String(), described('The HTML.')),
-    text: Nullable(Type.String(), described('The plain text.')),
-    document: StoredDocument,
-    ab_test: AbTest,
-  },
-  described('A version of a draft, with its content.'),
-)
+export const BroadcastVersion = object('A version of a draft, with its content.', {
+  object: kind('broadcast_version'),
+  broadcast_id: Id,
+  ...summary,
+  from: string('The From field.'),
+  reply_to: Nullable(Type.Array(Type.String()), 'Address for replies.'),
+  preview_text: Nullable(Type.String(), 'The preview text.'),
+  html: Nullable(Type.String(), 'The HTML.'),
+  text: Nullable(Type.String(), 'The plain text.'),
+  document: StoredDocument,
+  ab_test: AbTest,
+})
 export type BroadcastVersion = Static<typeof BroadcastVersion>
 
 /** POST /broadcasts/:id/versions/:version_id/restore */
-export const RestoreBroadcastVersion = Type.Object(
-  {
-    edits: Type.Optional(
-      Type.Integer(described('The `edits` that you read: refused with 409 if somebody changed it since.')),
-    ),
-  },
-  described('What the caller knows of the draft.'),
-)
+export const RestoreBroadcastVersion = object('What the caller knows of the draft.', {
+  edits: Type.Optional(integer('The `edits` that you read: refused with 409 if somebody changed it since.')),
+})
 
 const id = pathUuid('The id of the broadcast.')
 const params = path({ id })

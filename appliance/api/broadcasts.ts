@@ -7,203 +7,166 @@ import { AbTest, GivenAbTest, presentAbTest } from './broadcast-ab-test.ts'
 import { operationsIn } from './operation.ts'
 import { choiceCondition, id, page, path, pathUuid, query, text } from './parameters.ts'
 import {
+  array,
+  arrayOfObjects,
+  boolean,
   count,
-  Deleted,
-  described,
-  DocumentInput,
-  Id,
+  integer,
   kind,
-  listOf,
   literals,
   Nullable,
+  object,
+  optionalOrNull,
   optionalText,
-  presentDocument,
-  StoredDocument,
-  Timestamp,
-} from './shared.ts'
+  record,
+  string,
+} from './schemas.ts'
+import { Deleted, DocumentInput, Id, listOf, presentDocument, StoredDocument, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const draftFields = {
   name: optionalText('Name, at most 70 characters. Readers do not see it. Default: the subject.'),
   segment_id: optionalText('The segment whose contacts get it.'),
   audience_id: Type.Optional(Nullable(Type.String(), { deprecated: true, description: 'Use `segment_id`.' })),
-  exclude_segment_ids: Type.Optional(
-    Nullable(Type.Array(Type.String()), described('Segments whose contacts get nothing, at most 20.')),
+  exclude_segment_ids: optionalOrNull(
+    Type.Array(Type.String()),
+    'Segments whose contacts get nothing, at most 20.',
   ),
   from: optionalText('The From field: `Name <address>` or an address of a verified domain.'),
   subject: optionalText('The subject. May contain merge tags.'),
-  reply_to: Type.Optional(
-    Nullable(Type.Union([Type.String(), Type.Array(Type.String())]), described('Address for replies.')),
-  ),
+  reply_to: optionalOrNull(Type.Union([Type.String(), Type.Array(Type.String())]), 'Address for replies.'),
   preview_text: optionalText('What mail programs show after the subject in lists.'),
   html: optionalText('The HTML, with merge tags such as `{{{FIRST_NAME|there}}}`.'),
   text: optionalText('Plain text. null: generated from the HTML; "": none.'),
   document: DocumentInput,
   topic_id: optionalText('The topic it is about: contacts who opted out of it get nothing. null: none.'),
-  emails_per_hour: Type.Optional(
-    Nullable(
-      Type.Integer(),
-      described(
-        'Emails per hour at most, 1 to 1,000,000, spread evenly. null: as fast as the lanes allow. Not part of the hosted API.',
-      ),
-    ),
+  emails_per_hour: optionalOrNull(
+    Type.Integer(),
+    'Emails per hour at most, 1 to 1,000,000, spread evenly. null: as fast as the lanes allow. Not part of the hosted API.',
   ),
   ab_test: GivenAbTest,
   archive: Type.Optional(
-    Type.Boolean(
-      described(
-        'Whether it is in the public archive once it is sent, if the team enabled that. Not part of the hosted API.',
-      ),
+    boolean(
+      'Whether it is in the public archive once it is sent, if the team enabled that. Not part of the hosted API.',
     ),
   ),
 }
 
 /** POST /broadcasts */
-export const CreateBroadcast = Type.Object(
-  {
-    ...draftFields,
-    template_id: optionalText(
-      'Id or alias of the template that you made the content from, so that the template says where it is used. It doesn’t set the content.',
-    ),
-    send: Type.Optional(Nullable(Type.Boolean(), described('true: send it at once, or at `scheduled_at`.'))),
-    scheduled_at: optionalText('When to send it, as in `POST /emails`. Needs `send`.'),
-  },
-  described('A broadcast to create.'),
-)
+export const CreateBroadcast = object('A broadcast to create.', {
+  ...draftFields,
+  template_id: optionalText(
+    'Id or alias of the template that you made the content from, so that the template says where it is used. It doesn’t set the content.',
+  ),
+  send: optionalOrNull(Type.Boolean(), 'true: send it at once, or at `scheduled_at`.'),
+  scheduled_at: optionalText('When to send it, as in `POST /emails`. Needs `send`.'),
+})
 /** PATCH /broadcasts/:id */
-export const UpdateBroadcast = Type.Object(
+export const UpdateBroadcast = object(
+  'What to change. Once sending has begun, only the name and `archive` can be changed, and the rate until it is sent.',
   {
     ...draftFields,
     edits: Type.Optional(
-      Type.Integer(described('The `edits` that you read: refused with 409 if somebody changed it since.')),
+      integer('The `edits` that you read: refused with 409 if somebody changed it since.'),
     ),
   },
-  described(
-    'What to change. Once sending has begun, only the name and `archive` can be changed, and the rate until it is sent.',
-  ),
 )
 export type UpdateBroadcast = Static<typeof UpdateBroadcast>
 /** POST /broadcasts/:id/send */
-export const SendBroadcast = Type.Object(
-  {
-    scheduled_at: optionalText('When to send it, as in `POST /emails`. Default: now.'),
-    edits: Type.Optional(
-      Type.Integer(described('The `edits` that you read: refused with 409 if somebody changed it since.')),
-    ),
-  },
-  described('When to send it.'),
-)
+export const SendBroadcast = object('When to send it.', {
+  scheduled_at: optionalText('When to send it, as in `POST /emails`. Default: now.'),
+  edits: Type.Optional(integer('The `edits` that you read: refused with 409 if somebody changed it since.')),
+})
 /** POST /broadcasts/:id/duplicate */
-export const DuplicateBroadcast = Type.Object(
-  {
-    without: Type.Optional(
-      literals(
-        BROADCAST_ACTIONS,
-        described('Leaves out those who opened or clicked the original, also if they do it later.'),
-      ),
+export const DuplicateBroadcast = object('Whom to leave out.', {
+  without: Type.Optional(
+    literals(
+      BROADCAST_ACTIONS,
+      'Leaves out those who opened or clicked the original, also if they do it later.',
     ),
-  },
-  described('Whom to leave out.'),
-)
+  ),
+})
 
 /** POST /broadcasts/:id/resume */
-export const ResumeBroadcast = Type.Object(
-  { provider: optionalText('Only the part for this provider, out of `paused_providers`.') },
-  described('What to resume.'),
-)
+export const ResumeBroadcast = object('What to resume.', {
+  provider: optionalText('Only the part for this provider, out of `paused_providers`.'),
+})
 
 const reference = { object: kind('broadcast'), id: Id }
-export const BroadcastRef = Type.Object(reference, described('The broadcast.'))
+export const BroadcastRef = object('The broadcast.', reference)
 /** POST /broadcasts/:id/pause */
-export const BroadcastPaused = Type.Object(
-  { ...reference, in_flight: count('Emails in flight, or waiting for a connection. They are still sent.') },
-  described('The paused broadcast.'),
-)
-export const BroadcastDeleted = Type.Object(
-  { ...reference, deleted: Deleted },
-  described('The deleted broadcast.'),
-)
+export const BroadcastPaused = object('The paused broadcast.', {
+  ...reference,
+  in_flight: count('Emails in flight, or waiting for a connection. They are still sent.'),
+})
+export const BroadcastDeleted = object('The deleted broadcast.', { ...reference, deleted: Deleted })
 
 const status = literals(
   BROADCAST_STATUSES,
-  described('queued: it is being sent, or paused. sent: every email was handed over at least once.'),
+  'queued: it is being sent, or paused. sent: every email was handed over at least once.',
 )
 const summary = {
   id: Id,
-  name: Type.String(described('Name.')),
+  name: string('Name.'),
   audience_id: Id,
   segment_id: Id,
   status,
   created_at: Timestamp,
-  scheduled_at: Nullable(Timestamp, described('When it is sent; null: not scheduled.')),
-  sent_at: Nullable(Timestamp, described('When sending ended.')),
-  topic_id: Nullable(Id, described('The topic it is about; null: none.')),
-  emails_per_hour: Nullable(
-    Type.Integer(),
-    described('Emails per hour at most; null: as fast as the lanes allow.'),
-  ),
-  archive: Type.Boolean(described('Whether it is in the public archive once it is sent.')),
-  paused_at: Nullable(Timestamp, described('When it was paused; null while it is not paused.')),
-  pause_reason: Nullable(Type.String(), described('Why it is paused, in a sentence.')),
-  paused_providers: Type.Array(
-    Type.Object({
-      provider: Type.String(described('The mailbox provider.')),
-      name: Type.String(described('Its display name.')),
-      paused_at: Timestamp,
-      reason: Type.String(described('Why its recipients wait, in a sentence.')),
-    }),
-    described('Providers whose recipients wait while the others get it.'),
-  ),
+  scheduled_at: Nullable(Timestamp, 'When it is sent; null: not scheduled.'),
+  sent_at: Nullable(Timestamp, 'When sending ended.'),
+  topic_id: Nullable(Id, 'The topic it is about; null: none.'),
+  emails_per_hour: Nullable(Type.Integer(), 'Emails per hour at most; null: as fast as the lanes allow.'),
+  archive: boolean('Whether it is in the public archive once it is sent.'),
+  paused_at: Nullable(Timestamp, 'When it was paused; null while it is not paused.'),
+  pause_reason: Nullable(Type.String(), 'Why it is paused, in a sentence.'),
+  paused_providers: arrayOfObjects('Providers whose recipients wait while the others get it.', {
+    provider: string('The mailbox provider.'),
+    name: string('Its display name.'),
+    paused_at: Timestamp,
+    reason: string('Why its recipients wait, in a sentence.'),
+  }),
   warning: Nullable(
     Type.String(),
-    described('While it is being sent: that too many recipients report it as spam, in a sentence.'),
+    'While it is being sent: that too many recipients report it as spam, in a sentence.',
   ),
   recipients: count('Contacts that it goes to, or went to.'),
-  counts: Type.Record(Type.String(), Type.Integer(), described('Its emails by their last event.')),
+  counts: record(Type.Integer(), 'Its emails by their last event.'),
   opened: count('Recipients that opened it, at most a minute ago.'),
   clicked: count('Recipients that clicked a link, at most a minute ago.'),
   unsubscribed: count('Recipients that unsubscribed with its link, at most a minute ago.'),
 }
-export const BroadcastSummary = Type.Object(summary, described('A broadcast.'))
+export const BroadcastSummary = object('A broadcast.', summary)
 export type BroadcastSummary = Static<typeof BroadcastSummary>
 export const BroadcastList = listOf(BroadcastSummary, 'broadcasts')
 /** GET /broadcasts/:id */
-export const Broadcast = Type.Object(
-  {
-    object: kind('broadcast'),
-    ...summary,
-    from: Type.String(described('The From field.')),
-    subject: Type.String(described('The subject.')),
-    reply_to: Nullable(Type.Array(Type.String()), described('Address for replies.')),
-    preview_text: Nullable(Type.String(), described('The preview text.')),
-    html: Nullable(Type.String(), described('The HTML.')),
-    text: Nullable(Type.String(), described('The plain text.')),
-    document: StoredDocument,
-    ab_test: AbTest,
-    template_id: Nullable(
-      Id,
-      described('The template that the content was made from; null if there is none.'),
-    ),
-    exclude_segment_ids: Type.Array(Id, described('Segments whose contacts get nothing.')),
-    archive_url: Nullable(
-      Type.String(),
-      described(
-        'URL of its page in the public archive; null before sending begins, and if it is not published.',
-      ),
-    ),
-    edits: Type.Integer(described('Raised by each change of the draft.')),
-    problem: Nullable(Type.String(), described('Why it failed.')),
-    in_flight: count('Emails in flight, or waiting for a connection. A pause doesn’t stop them.'),
-    skipped: Type.Object(
-      Object.fromEntries(SKIP_REASONS.map((reason) => [reason, count('Contacts.')])) as Record<
-        (typeof SKIP_REASONS)[number],
-        ReturnType<typeof count>
-      >,
-      described('Contacts of the segment that got nothing, by reason.'),
-    ),
-  },
-  described('A broadcast.'),
-)
+export const Broadcast = object('A broadcast.', {
+  object: kind('broadcast'),
+  ...summary,
+  from: string('The From field.'),
+  subject: string('The subject.'),
+  reply_to: Nullable(Type.Array(Type.String()), 'Address for replies.'),
+  preview_text: Nullable(Type.String(), 'The preview text.'),
+  html: Nullable(Type.String(), 'The HTML.'),
+  text: Nullable(Type.String(), 'The plain text.'),
+  document: StoredDocument,
+  ab_test: AbTest,
+  template_id: Nullable(Id, 'The template that the content was made from; null if there is none.'),
+  exclude_segment_ids: array(Id, 'Segments whose contacts get nothing.'),
+  archive_url: Nullable(
+    Type.String(),
+    'URL of its page in the public archive; null before sending begins, and if it is not published.',
+  ),
+  edits: integer('Raised by each change of the draft.'),
+  problem: Nullable(Type.String(), 'Why it failed.'),
+  in_flight: count('Emails in flight, or waiting for a connection. A pause doesn’t stop them.'),
+  skipped: object(
+    'Contacts of the segment that got nothing, by reason.',
+    Object.fromEntries(SKIP_REASONS.map((reason) => [reason, count('Contacts.')])) as Record<
+      (typeof SKIP_REASONS)[number],
+      ReturnType<typeof count>
+    >,
+  ),
+})
 export type Broadcast = Static<typeof Broadcast>
 
 const params = path({ id: pathUuid('The id of the broadcast.') })
@@ -221,7 +184,7 @@ export const listBroadcasts = operation('GET /broadcasts', {
   querystring: query({
     ...page,
     status: choiceCondition(BROADCAST_STATUSES, 'Only those with this status.'),
-    text: text(Type.String(described('Only broadcasts with this text in the name.'))),
+    text: text(string('Only broadcasts with this text in the name.')),
     segment_id: id('Only broadcasts to this segment.'),
   }),
   response: { 200: BroadcastList },

@@ -1,31 +1,28 @@
 import { Type, type Static } from 'typebox'
-import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { array, integer, kind, literals, Nullable, object, string } from './schemas.ts'
+import { listOf, Timestamp } from './shared.ts'
 import type { CertificateView } from '../mail/node.ts'
 import { timestampOrNull } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
 
 /** An element of GET /certificates. Not part of the hosted API. */
-export const Certificate = Type.Object(
-  {
-    object: kind('certificate'),
-    name: Type.String({ description: 'The first name in the certificate.' }),
-    source: literals(['authority', 'file', 'self_signed'], {
-      description: '`authority`: obtained and renewed by the server; `file`: set in the configuration.',
-    }),
-    file: Nullable(Type.String(), { description: 'Path of the file; null: none yet.' }),
-    names: Type.Array(Type.String(), { description: 'All names in the certificate.' }),
-    issuer: Nullable(Type.String(), { description: 'The issuer.' }),
-    valid_from: Nullable(Timestamp, { description: 'Start of validity; null: no certificate.' }),
-    valid_until: Nullable(Timestamp, { description: 'Expiry time; null: no certificate.' }),
-    renew_at: Nullable(Timestamp, { description: 'When the server requests the next certificate.' }),
-    failures: Type.Integer({ description: 'Number of consecutive failed attempts.' }),
-    error: Nullable(Type.String(), {
-      description: 'Error of the last attempt, or why the file cannot be read.',
-    }),
-    retry_at: Nullable(Timestamp, { description: 'Time of the next attempt.' }),
-  },
-  { description: "A TLS certificate of the server's listeners." },
-)
+export const Certificate = object("A TLS certificate of the server's listeners.", {
+  object: kind('certificate'),
+  name: string('The first name in the certificate.'),
+  source: literals(
+    ['authority', 'file', 'self_signed'],
+    '`authority`: obtained and renewed by the server; `file`: set in the configuration.',
+  ),
+  file: Nullable(Type.String(), 'Path of the file; null: none yet.'),
+  names: array(Type.String(), 'All names in the certificate.'),
+  issuer: Nullable(Type.String(), 'The issuer.'),
+  valid_from: Nullable(Timestamp, 'Start of validity; null: no certificate.'),
+  valid_until: Nullable(Timestamp, 'Expiry time; null: no certificate.'),
+  renew_at: Nullable(Timestamp, 'When the server requests the next certificate.'),
+  failures: integer('Number of consecutive failed attempts.'),
+  error: Nullable(Type.String(), 'Error of the last attempt, or why the file cannot be read.'),
+  retry_at: Nullable(Timestamp, 'Time of the next attempt.'),
+})
 export type Certificate = Static<typeof Certificate>
 
 export const CertificateList = listOf(Certificate, 'TLS certificates')

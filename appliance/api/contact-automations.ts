@@ -1,30 +1,25 @@
 /** The automation runs of a contact. */
-import { Type, type Static } from 'typebox'
+import type { Static } from 'typebox'
 import { RUN_STATUSES } from '../mail/automation.ts'
 import type { ContactRun as StoredRun } from '../storage/storage.ts'
 import { AutomationRunStep, presentReachedStep } from './automations.ts'
 import { contactParams } from './contacts.ts'
 import { operationsIn } from './operation.ts'
-import { described, Id, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { array, literals, Nullable, object, string } from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 /** An element of GET /contacts/:id/automations. */
-export const ContactRun = Type.Object(
-  {
-    id: Id,
-    automation_id: Id,
-    automation_name: Type.String(described('The name of the automation.')),
-    event_name: Type.String(described('The event that started the run.')),
-    status: literals(
-      RUN_STATUSES,
-      described('cancelled: the automation was stopped or the contact deleted.'),
-    ),
-    created_at: Timestamp,
-    completed_at: Nullable(Timestamp, described('null: it is still running.')),
-    steps: Type.Array(AutomationRunStep, described('The steps that it has reached, in order of time.')),
-  },
-  described('A run of an automation for the contact.'),
-)
+export const ContactRun = object('A run of an automation for the contact.', {
+  id: Id,
+  automation_id: Id,
+  automation_name: string('The name of the automation.'),
+  event_name: string('The event that started the run.'),
+  status: literals(RUN_STATUSES, 'cancelled: the automation was stopped or the contact deleted.'),
+  created_at: Timestamp,
+  completed_at: Nullable(Timestamp, 'null: it is still running.'),
+  steps: array(AutomationRunStep, 'The steps that it has reached, in order of time.'),
+})
 export type ContactRun = Static<typeof ContactRun>
 export const ContactRunList = listOf(ContactRun, 'runs')
 

@@ -3,72 +3,69 @@ import { Type, type Static } from 'typebox'
 import { SUBSCRIPTIONS } from '../mail/audience.ts'
 import type { ContactBatchChange, AddressStatus } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
-import { Id, kind, listOf, literals, Nullable } from './shared.ts'
+import {
+  array,
+  boolean,
+  integer,
+  kind,
+  literals,
+  Nullable,
+  object,
+  optionalText,
+  record,
+  string,
+} from './schemas.ts'
+import { Id, listOf } from './shared.ts'
 
 /** Maximum number of addresses per request. */
 export const MAX_ADDRESSES = 500
 
-const emails = Type.Array(Type.String(), {
-  description: `1 to ${MAX_ADDRESSES} addresses.`,
+const emails = array(Type.String(), `1 to ${MAX_ADDRESSES} addresses.`, {
   minItems: 1,
   maxItems: MAX_ADDRESSES,
 })
 
-export const CheckContacts = Type.Object({ emails }, { description: 'Addresses to look up.' })
+export const CheckContacts = object('Addresses to look up.', { emails })
 
 export const CONTACT_VERDICTS = ['new', 'known', 'unsubscribed', 'suppressed', 'invalid'] as const
 export type ContactVerdict = (typeof CONTACT_VERDICTS)[number]
 
 export const ContactsChecked = listOf(
   Type.Object({
-    email: Type.String({ description: 'The address as it was given.' }),
-    contact_id: Nullable(Type.String(), { description: 'The contact that has it; null: none.' }),
-    verdict: literals(CONTACT_VERDICTS, {
-      description:
-        'new: no contact has it · known: a contact has it · unsubscribed: opted out of everything, also as an earlier contact · suppressed: this server sends nothing to it · invalid: not an address.',
-    }),
+    email: string('The address as it was given.'),
+    contact_id: Nullable(Type.String(), 'The contact that has it; null: none.'),
+    verdict: literals(
+      CONTACT_VERDICTS,
+      'new: no contact has it · known: a contact has it · unsubscribed: opted out of everything, also as an earlier contact · suppressed: this server sends nothing to it · invalid: not an address.',
+    ),
   }),
   'what is known about the addresses, always the only one',
   'One for each address, in the order of the request.',
 )
 export type ContactsChecked = Static<typeof ContactsChecked>
 
-export const AddContacts = Type.Object(
-  {
-    emails,
-    segment_ids: Type.Optional(
-      Type.Array(Type.String(), { description: 'Segments to add the contacts to.', maxItems: 100 }),
-    ),
-  },
-  { description: 'Contacts to add.' },
-)
-export const ContactsAdded = Type.Object(
-  {
-    object: kind('contacts_added'),
-    created: Type.Integer({ description: 'Contacts that were created.' }),
-    known: Type.Integer({ description: 'Contacts that existed; they were added to the segments.' }),
-  },
-  { description: 'What was added.' },
-)
+export const AddContacts = object('Contacts to add.', {
+  emails,
+  segment_ids: Type.Optional(array(Type.String(), 'Segments to add the contacts to.', { maxItems: 100 })),
+})
+export const ContactsAdded = object('What was added.', {
+  object: kind('contacts_added'),
+  created: integer('Contacts that were created.'),
+  known: integer('Contacts that existed; they were added to the segments.'),
+})
 export type ContactsAdded = Static<typeof ContactsAdded>
 
-const filter = Type.Object(
+const filter = object(
+  'The conditions of `GET /contacts/search`, and rules; an empty object means all contacts.',
   {
-    text: Type.Optional(Type.String({ description: 'What the address or a name must contain.' })),
-    segment_id: Type.Optional(Type.String({ description: 'Only contacts in this segment.' })),
-    unsubscribed: Type.Optional(Type.Boolean({ description: 'true: opted out of everything; false: not.' })),
-    topic_id: Type.Optional(Type.String({ description: 'Only contacts with a choice for this topic.' })),
-    subscription: Type.Optional(literals(SUBSCRIPTIONS, { description: 'Which choice. Default: opt_in.' })),
-    suppressed: Type.Optional(
-      Type.Boolean({ description: 'true: this server sends nothing to the address; false: it does.' }),
-    ),
-    rules: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Rules, as the `filter` of a segment has them.',
-      }),
-    ),
+    text: Type.Optional(string('What the address or a name must contain.')),
+    segment_id: Type.Optional(string('Only contacts in this segment.')),
+    unsubscribed: Type.Optional(boolean('true: opted out of everything; false: not.')),
+    topic_id: Type.Optional(string('Only contacts with a choice for this topic.')),
+    subscription: Type.Optional(literals(SUBSCRIPTIONS, 'Which choice. Default: opt_in.')),
+    suppressed: Type.Optional(boolean('true: this server sends nothing to the address; false: it does.')),
+    rules: Type.Optional(record(Type.Unknown(), 'Rules, as the `filter` of a segment has them.')),
   },
-  { description: 'The conditions of `GET /contacts/search`, and rules; an empty object means all contacts.' },
 )
 export type ContactBatchFilter = Static<typeof filter>
 
@@ -84,68 +81,40 @@ export type ContactBatchAction = (typeof CONTACT_BATCH_ACTIONS)[number]
 
 const picked = {
   ids: Type.Optional(
-    Type.Array(Type.String(), {
-      description: '1 to 500 contact ids, or `filter` instead.',
-      minItems: 1,
-      maxItems: 500,
-    }),
+    array(Type.String(), '1 to 500 contact ids, or `filter` instead.', { minItems: 1, maxItems: 500 }),
   ),
   filter: Type.Optional(filter),
 }
 /** POST /contacts/batch/change */
-export const ChangeContacts = Type.Object(
-  {
-    ...picked,
-    action: literals(CONTACT_BATCH_ACTIONS, {
-      description:
-        'add_to_segment, remove_from_segment: `segment_id` · opt_in, opt_out: `topic_id` · unsubscribe: of everything · delete. opt_in doesn’t lift an opt-out.',
-    }),
-    segment_id: Type.Optional(Type.String({ description: 'The segment.' })),
-    topic_id: Type.Optional(Type.String({ description: 'The topic.' })),
-    after: Type.Optional(
-      Nullable(Type.String(), {
-        description: 'With `filter`: the `next` of the request before; null: begin.',
-      }),
-    ),
-  },
-  { description: 'What to do, and with which contacts.' },
-)
+export const ChangeContacts = object('What to do, and with which contacts.', {
+  ...picked,
+  action: literals(
+    CONTACT_BATCH_ACTIONS,
+    'add_to_segment, remove_from_segment: `segment_id` · opt_in, opt_out: `topic_id` · unsubscribe: of everything · delete. opt_in doesn’t lift an opt-out.',
+  ),
+  segment_id: Type.Optional(string('The segment.')),
+  topic_id: Type.Optional(string('The topic.')),
+  after: optionalText('With `filter`: the `next` of the request before; null: begin.'),
+})
 export type ChangeContacts = Static<typeof ChangeContacts>
-export const ContactsChanged = Type.Object(
-  {
-    object: kind('contacts_changed'),
-    contacts: Type.Integer({
-      description: 'Contacts that are now in the requested state, including those that already were.',
-    }),
-    next: Nullable(Id, {
-      description: 'More may match: pass it as `after`. null: all were changed.',
-    }),
-  },
-  { description: 'What was changed.' },
-)
+export const ContactsChanged = object('What was changed.', {
+  object: kind('contacts_changed'),
+  contacts: integer('Contacts that are now in the requested state, including those that already were.'),
+  next: Nullable(Id, 'More may match: pass it as `after`. null: all were changed.'),
+})
 export type ContactsChanged = Static<typeof ContactsChanged>
 
 /** POST /contacts/batch/count */
-export const CountContacts = Type.Object(
-  {
-    filter,
-    after: Type.Optional(
-      Nullable(Type.String(), { description: 'The `next` of the request before; null: begin.' }),
-    ),
-  },
-  { description: 'Which contacts to count.' },
-)
-export const ContactsCounted = Type.Object(
-  {
-    object: kind('contacts_counted'),
-    contacts: Type.Integer({ description: 'Contacts that match, of those that this request checked.' }),
-    sample: Type.Array(Type.String(), { description: 'Addresses of the newest 5 of them.' }),
-    next: Nullable(Id, {
-      description: 'More may match: pass it as `after` and add the numbers. null: all were counted.',
-    }),
-  },
-  { description: 'How many contacts match.' },
-)
+export const CountContacts = object('Which contacts to count.', {
+  filter,
+  after: optionalText('The `next` of the request before; null: begin.'),
+})
+export const ContactsCounted = object('How many contacts match.', {
+  object: kind('contacts_counted'),
+  contacts: integer('Contacts that match, of those that this request checked.'),
+  sample: array(Type.String(), 'Addresses of the newest 5 of them.'),
+  next: Nullable(Id, 'More may match: pass it as `after` and add the numbers. null: all were counted.'),
+})
 export type ContactsCounted = Static<typeof ContactsCounted>
 
 const operation = operationsIn('Contacts')

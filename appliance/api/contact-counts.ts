@@ -1,31 +1,25 @@
 /** Numbers of contacts, and their growth. Not part of the hosted API. */
-import { Type, type Static } from 'typebox'
+import type { Static } from 'typebox'
 import type { AudienceDay, ContactCounts as StoredCounts } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
-import { kind } from './shared.ts'
+import { array, integer, kind, object, string } from './schemas.ts'
 
 /** GET /contacts/counts */
-export const ContactCounts = Type.Object(
-  {
-    object: kind('contact_counts'),
-    contacts: Type.Integer({ description: 'All contacts.' }),
-    subscribed: Type.Integer({ description: 'Contacts that did not opt out of everything.' }),
-    unsubscribed: Type.Integer({ description: 'Contacts that opted out of everything.' }),
-    suppressed: Type.Integer({ description: 'Contacts on the suppression list, of both kinds.' }),
-    days: Type.Array(
-      Type.Object(
-        {
-          date: Type.String({ description: 'A day in UTC.', examples: ['2026-01-31'] }),
-          created: Type.Integer({ description: 'Contacts that were created that day.' }),
-          unsubscribed: Type.Integer({ description: 'Contacts that opted out of everything that day.' }),
-        },
-        { description: 'The growth of one day. Deleted contacts are not counted.' },
-      ),
-      { description: 'The last 30 days, today last.' },
-    ),
-  },
-  { description: 'Numbers of contacts.' },
-)
+export const ContactCounts = object('Numbers of contacts.', {
+  object: kind('contact_counts'),
+  contacts: integer('All contacts.'),
+  subscribed: integer('Contacts that did not opt out of everything.'),
+  unsubscribed: integer('Contacts that opted out of everything.'),
+  suppressed: integer('Contacts on the suppression list, of both kinds.'),
+  days: array(
+    object('The growth of one day. Deleted contacts are not counted.', {
+      date: string('A day in UTC.', { examples: ['2026-01-31'] }),
+      created: integer('Contacts that were created that day.'),
+      unsubscribed: integer('Contacts that opted out of everything that day.'),
+    }),
+    'The last 30 days, today last.',
+  ),
+})
 export type ContactCounts = Static<typeof ContactCounts>
 
 const operation = operationsIn('Contacts')

@@ -9,18 +9,16 @@ import type {
 import { contactParams } from './contacts.ts'
 import { operationsIn } from './operation.ts'
 import { idSchema, page, path, pathId, pathText, query, shortPage } from './parameters.ts'
-import { Deleted, Id, Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
+import { array, arrayOfObjects, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 /** An element of GET /contacts/:id/segments. */
-export const ContactSegmentSummary = Type.Object(
-  {
-    id: Id,
-    name: Type.String({ description: 'Name of the segment.' }),
-    created_at: Type.Unsafe<string>({ ...Timestamp, description: 'When the contact was added.' }),
-  },
-  { description: 'A segment that the contact is in.' },
-)
+export const ContactSegmentSummary = object('A segment that the contact is in.', {
+  id: Id,
+  name: string('Name of the segment.'),
+  created_at: Type.Unsafe<string>({ ...Timestamp, description: 'When the contact was added.' }),
+})
 export const ContactSegmentList = listOf(ContactSegmentSummary, "the contact's segments")
 
 const membership = {
@@ -29,38 +27,28 @@ const membership = {
   contact_id: idSchema('The contact.'),
   segment_id: idSchema('The segment.'),
 }
-export const ContactSegmentAdded = Type.Object(membership, { description: 'The contact is in the segment.' })
-export const ContactSegmentRemoved = Type.Object(
-  { ...membership, deleted: Deleted },
-  { description: 'The contact is not in the segment.' },
-)
-
-const subscription = literals(SUBSCRIPTIONS, {
-  description: 'Whether the contact gets mail about the topic.',
+export const ContactSegmentAdded = object('The contact is in the segment.', membership)
+export const ContactSegmentRemoved = object('The contact is not in the segment.', {
+  ...membership,
+  deleted: Deleted,
 })
+
+const subscription = literals(SUBSCRIPTIONS, 'Whether the contact gets mail about the topic.')
 /** An element of GET /contacts/:id/topics. */
-export const ContactTopicSummary = Type.Object(
-  {
-    id: Id,
-    name: Type.String({ description: 'Name of the topic.' }),
-    description: Nullable(Type.String(), { description: 'Description of the topic.' }),
-    subscription,
-    created_at: Timestamp,
-    chosen_at: Nullable(Timestamp, {
-      description: 'When the contact chose; null: the default of the topic applies.',
-    }),
-    chosen_by: Nullable(literals(CONSENT_ORIGINS), { description: 'Whose decision that was.' }),
-  },
-  { description: 'A topic, and whether the contact gets it.' },
-)
+export const ContactTopicSummary = object('A topic, and whether the contact gets it.', {
+  id: Id,
+  name: string('Name of the topic.'),
+  description: Nullable(Type.String(), 'Description of the topic.'),
+  subscription,
+  created_at: Timestamp,
+  chosen_at: Nullable(Timestamp, 'When the contact chose; null: the default of the topic applies.'),
+  chosen_by: Nullable(literals(CONSENT_ORIGINS), 'Whose decision that was.'),
+})
 export type ContactTopicSummary = Static<typeof ContactTopicSummary>
 export const ContactTopicList = listOf(ContactTopicSummary, "the contact's topics")
 
-const choice = Type.Object(
-  { id: Type.String({ description: 'Topic id.' }), subscription },
-  { description: 'A choice.' },
-)
-const choices = Type.Array(choice, { description: 'Choices for topics.', maxItems: 100 })
+const choice = object('A choice.', { id: string('Topic id.'), subscription })
+const choices = array(choice, 'Choices for topics.', { maxItems: 100 })
 /**
  * PATCH /contacts/:id/topics: a list, as all clients send it, or an object with one, as the hosted service documents
  * it.
@@ -70,35 +58,27 @@ export const UpdateContactTopics = Type.Union([choices, Type.Object({ topics: ch
 })
 export type UpdateContactTopics = Static<typeof UpdateContactTopics>
 
-export const ContactTopicsUpdated = Type.Object(
-  {
-    object: kind('contact_topics'),
-    id: idSchema('The contact.'),
-    contact_id: idSchema('The contact.'),
-    topics: Type.Array(Type.Object({ id: Id, subscription }), { description: 'The choices.' }),
-  },
-  { description: 'The stored choices.' },
-)
+export const ContactTopicsUpdated = object('The stored choices.', {
+  object: kind('contact_topics'),
+  id: idSchema('The contact.'),
+  contact_id: idSchema('The contact.'),
+  topics: arrayOfObjects('The choices.', { id: Id, subscription }),
+})
 
 /** An element of GET /contacts/:id/consents. Not part of the hosted API. */
-export const ContactConsent = Type.Object(
-  {
-    id: Id,
-    topic_id: Nullable(Type.String(), { description: 'The topic; null: everything.' }),
-    was: Nullable(literals(SUBSCRIPTIONS), { description: 'The choice before; null: none.' }),
-    subscription: literals(SUBSCRIPTIONS, { description: 'The choice from then on.' }),
-    origin: literals(CONSENT_ORIGINS, { description: 'Whose decision it was.' }),
-    via: Type.String({ description: 'The means.', examples: ['one_click'] }),
-    source_id: Nullable(Type.String(), { description: 'The API key, user, import or email; null: none.' }),
-    ip: Nullable(Type.String(), { description: "The person's IP address; null: unknown." }),
-    user_agent: Nullable(Type.String(), { description: "The person's user agent; null: unknown." }),
-    wording_id: Nullable(Type.String(), {
-      description: 'The text that the person saw, or its version; null: unknown.',
-    }),
-    created_at: Timestamp,
-  },
-  { description: 'A change of a subscription.' },
-)
+export const ContactConsent = object('A change of a subscription.', {
+  id: Id,
+  topic_id: Nullable(Type.String(), 'The topic; null: everything.'),
+  was: Nullable(literals(SUBSCRIPTIONS), 'The choice before; null: none.'),
+  subscription: literals(SUBSCRIPTIONS, 'The choice from then on.'),
+  origin: literals(CONSENT_ORIGINS, 'Whose decision it was.'),
+  via: string('The means.', { examples: ['one_click'] }),
+  source_id: Nullable(Type.String(), 'The API key, user, import or email; null: none.'),
+  ip: Nullable(Type.String(), "The person's IP address; null: unknown."),
+  user_agent: Nullable(Type.String(), "The person's user agent; null: unknown."),
+  wording_id: Nullable(Type.String(), 'The text that the person saw, or its version; null: unknown.'),
+  created_at: Timestamp,
+})
 export type ContactConsent = Static<typeof ContactConsent>
 export const ContactConsentList = listOf(ContactConsent, "changes of the contact's subscriptions")
 

@@ -14,70 +14,51 @@ import { DRAFT_RETENTION_MS, type ImportPreview, type ImportSummary } from '../a
 import type { ColumnMap as StoredMap } from '../mail/contact-import.ts'
 import { timestamp } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
-import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
+import { array, arrayOfObjects, integer, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Id, Timestamp } from './shared.ts'
 
 /** POST /contacts/imports/preview, multipart/form-data */
-export const PreviewContactImport = Type.Object(uploadFields, { description: 'The file.' })
+export const PreviewContactImport = object('The file.', uploadFields)
 
-const Column = Type.Object(
-  {
-    name: Type.String({ description: 'Name of the column.' }),
-    field: Nullable(literals(IMPORT_FIELDS), {
-      description: 'What the column seems to be; null: nothing that is imported.',
-    }),
-    key: Nullable(Type.String(), { description: 'Suggested key of the contact property.' }),
-    type: Nullable(literals(COLUMN_TYPES), { description: 'Suggested type of the contact property.' }),
-  },
-  { description: 'A column and what it seems to be.' },
-)
+const Column = object('A column and what it seems to be.', {
+  name: string('Name of the column.'),
+  field: Nullable(literals(IMPORT_FIELDS), 'What the column seems to be; null: nothing that is imported.'),
+  key: Nullable(Type.String(), 'Suggested key of the contact property.'),
+  type: Nullable(literals(COLUMN_TYPES), 'Suggested type of the contact property.'),
+})
 
 /** The response to POST /contacts/imports/preview and GET /contacts/imports/:id/preview */
-export const ContactImportPreview = Type.Object(
-  {
-    object: kind('contact_import_preview'),
-    id: Id,
-    created_at: Timestamp,
-    expires_at: Timestamp,
-    file_name: Type.String({ description: 'Name of the file.' }),
-    file_bytes: Type.Integer({ description: 'Size of the file in UTF-8, in bytes.' }),
-    encoding: literals(ENCODINGS, { description: 'Encoding that was recognized.' }),
-    separator: literals(SEPARATORS, { description: 'Separator that was recognized.' }),
-    service: Nullable(literals(SERVICES), { description: 'Service whose export this is; null: unknown.' }),
-    columns: Type.Array(Column, { description: 'Columns in the order of the file.' }),
-    column_map: ColumnMap,
-    rows: Type.Array(Type.Array(Type.String()), {
-      description: 'The first 20 rows: cells, cut at 200 characters.',
-    }),
-  },
-  { description: 'A file that waits to be imported.' },
-)
+export const ContactImportPreview = object('A file that waits to be imported.', {
+  object: kind('contact_import_preview'),
+  id: Id,
+  created_at: Timestamp,
+  expires_at: Timestamp,
+  file_name: string('Name of the file.'),
+  file_bytes: integer('Size of the file in UTF-8, in bytes.'),
+  encoding: literals(ENCODINGS, 'Encoding that was recognized.'),
+  separator: literals(SEPARATORS, 'Separator that was recognized.'),
+  service: Nullable(literals(SERVICES), 'Service whose export this is; null: unknown.'),
+  columns: array(Column, 'Columns in the order of the file.'),
+  column_map: ColumnMap,
+  rows: array(Type.Array(Type.String()), 'The first 20 rows: cells, cut at 200 characters.'),
+})
 export type ContactImportPreview = Static<typeof ContactImportPreview>
 
 /** POST /contacts/imports/:id/summary */
-export const ContactImportSummary = Type.Object(
-  {
-    object: kind('contact_import_summary'),
-    id: Id,
-    counts: Type.Object(importCounts, { description: 'Expected results of the rows.' }),
-    unsubscribed_kept: Type.Integer({
-      description: 'Contacts that opted out before, and would stay opted out.',
-    }),
-    unsubscribed_new: Type.Integer({ description: 'Contacts that the import would opt out.' }),
-    duplicates: Type.Integer({ description: 'Rows whose address also appears earlier in the file.' }),
-    new_properties: Type.Array(Type.String(), {
-      description: 'Keys of contact properties that would be created.',
-    }),
-    rejects: Type.Array(
-      Type.Object({
-        line: Type.Integer({ description: 'Line number.' }),
-        reason: Type.String({ description: 'Why the row cannot be read.' }),
-        text: Type.String({ description: 'The row, cut at 200 characters.' }),
-      }),
-      { description: 'The first 20 rows that cannot be read.' },
-    ),
-  },
-  { description: 'What an import would do. Nothing was written.' },
-)
+export const ContactImportSummary = object('What an import would do. Nothing was written.', {
+  object: kind('contact_import_summary'),
+  id: Id,
+  counts: object('Expected results of the rows.', importCounts),
+  unsubscribed_kept: integer('Contacts that opted out before, and would stay opted out.'),
+  unsubscribed_new: integer('Contacts that the import would opt out.'),
+  duplicates: integer('Rows whose address also appears earlier in the file.'),
+  new_properties: array(Type.String(), 'Keys of contact properties that would be created.'),
+  rejects: arrayOfObjects('The first 20 rows that cannot be read.', {
+    line: integer('Line number.'),
+    reason: string('Why the row cannot be read.'),
+    text: string('The row, cut at 200 characters.'),
+  }),
+})
 export type ContactImportSummary = Static<typeof ContactImportSummary>
 
 const operation = operationsIn('Contacts')

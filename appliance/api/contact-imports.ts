@@ -8,182 +8,157 @@ import { COLUMN_TYPES, IMPORT_STATUSES, CONFLICT_ACTIONS } from '../mail/contact
 import { operationsIn, nonJsonContent } from './operation.ts'
 import { choice, page, path, pathId, query } from './parameters.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import {
+  boolean,
+  integer,
+  kind,
+  literals,
+  Nullable,
+  object,
+  optionalOrNull,
+  optionalText,
+  string,
+} from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 
-const column = (description: string) => Type.Optional(Nullable(Type.String(), { description }))
+const column = (description: string) => optionalText(description)
 
 /** Maps contact fields to columns. */
-export const ColumnMap = Type.Object(
-  {
-    email: column('Column with the email address.'),
-    first_name: column('Column with the first name.'),
-    last_name: column('Column with the last name.'),
-    unsubscribed: column(
-      'Column that says who opted out: `true`, `1`, `yes`, `unsubscribed`, or the time of the opt-out. Other values change nothing.',
-    ),
-    properties: Type.Optional(
-      Nullable(
-        Type.Record(
-          Type.String(),
-          Type.Object({
-            column: Type.String({ description: 'Column with the value.' }),
-            type: Type.Optional(
-              Nullable(literals(COLUMN_TYPES), {
-                description: 'Default: string. A boolean is stored as the string `true` or `false`.',
-              }),
-            ),
-          }),
+export const ColumnMap = object('Names of columns, as in the first line of the file.', {
+  email: column('Column with the email address.'),
+  first_name: column('Column with the first name.'),
+  last_name: column('Column with the last name.'),
+  unsubscribed: column(
+    'Column that says who opted out: `true`, `1`, `yes`, `unsubscribed`, or the time of the opt-out. Other values change nothing.',
+  ),
+  properties: optionalOrNull(
+    Type.Record(
+      Type.String(),
+      Type.Object({
+        column: string('Column with the value.'),
+        type: optionalOrNull(
+          literals(COLUMN_TYPES),
+          'Default: string. A boolean is stored as the string `true` or `false`.',
         ),
-        {
-          description:
-            'Columns by the key of the contact property. Properties that do not exist are created.',
-        },
-      ),
+      }),
     ),
-  },
-  { description: 'Names of columns, as in the first line of the file.' },
-)
+    'Columns by the key of the contact property. Properties that do not exist are created.',
+  ),
+})
 export type ColumnMap = Static<typeof ColumnMap>
 
-const onConflict = literals(CONFLICT_ACTIONS, {
-  description:
-    'What happens to contacts that exist already. upsert: change them; skip: leave them as they are.',
-})
+const onConflict = literals(
+  CONFLICT_ACTIONS,
+  'What happens to contacts that exist already. upsert: change them; skip: leave them as they are.',
+)
 
 /** Maximum number of characters of a consent statement. */
 const MAX_CONSENT = 500
 
 /** The options of an import. */
 const settings = {
-  column_map: Type.Optional(
-    Nullable(ColumnMap, {
-      description:
-        'Default: the columns named `email`, `first_name`, `last_name` and `unsubscribed`. Other columns are ignored.',
-    }),
+  column_map: optionalOrNull(
+    ColumnMap,
+    'Default: the columns named `email`, `first_name`, `last_name` and `unsubscribed`. Other columns are ignored.',
   ),
-  on_conflict: Type.Optional(Nullable(onConflict, { description: 'Default: upsert.' })),
-  segments: Type.Optional(
-    Nullable(
-      Type.Array(Type.Object({ id: Type.String({ description: 'Segment id.' }) }), { maxItems: 1000 }),
-      {
-        description: 'Segments to add the contacts to.',
-      },
+  on_conflict: optionalOrNull(onConflict, 'Default: upsert.'),
+  segments: optionalOrNull(
+    Type.Array(Type.Object({ id: string('Segment id.') }), { maxItems: 1000 }),
+    'Segments to add the contacts to.',
+  ),
+  topics: optionalOrNull(
+    Type.Array(
+      Type.Object({
+        id: string('Topic id.'),
+        subscription: literals(SUBSCRIPTIONS, 'opt_in doesn’t lift an opt-out.'),
+      }),
+      { maxItems: 100 },
     ),
+    'Choices for topics. An opt-out stays.',
   ),
-  topics: Type.Optional(
-    Nullable(
-      Type.Array(
-        Type.Object({
-          id: Type.String({ description: 'Topic id.' }),
-          subscription: literals(SUBSCRIPTIONS, { description: 'opt_in doesn’t lift an opt-out.' }),
-        }),
-        { maxItems: 100 },
-      ),
-      { description: 'Choices for topics. An opt-out stays.' },
-    ),
-  ),
-  consent: Type.Optional(
-    Nullable(Type.String({ maxLength: MAX_CONSENT }), {
-      description: `How these people agreed to get mail, in at most ${MAX_CONSENT} characters. It is stored with the import, which the consent log names. Not part of the hosted API.`,
-    }),
+  consent: optionalOrNull(
+    Type.String({ maxLength: MAX_CONSENT }),
+    `How these people agreed to get mail, in at most ${MAX_CONSENT} characters. It is stored with the import, which the consent log names. Not part of the hosted API.`,
   ),
 }
 
 /** POST /contacts/imports/:id/summary and /start */
-export const ImportSettings = Type.Object(settings, { description: 'What to do with the file.' })
+export const ImportSettings = object('What to do with the file.', settings)
 export type ImportSettings = Static<typeof ImportSettings>
 
-const json = (description: string) => Type.Optional(Type.String({ description }))
+const json = (description: string) => Type.Optional(string(description))
 
 /** The file in a form. */
 export const uploadFields = {
-  file: Type.String({
-    format: 'binary',
-    description: 'A CSV file of up to 200 MB with column names in its first line.',
-  }),
+  file: string('A CSV file of up to 200 MB with column names in its first line.', { format: 'binary' }),
 }
 
 /** POST /contacts/imports, multipart/form-data */
-export const CreateContactImport = Type.Object(
-  {
-    ...uploadFields,
-    column_map: json('JSON: which column becomes what, see `ColumnMap`.'),
-    on_conflict: Type.Optional(onConflict),
-    segments: json('JSON: segments to add the contacts to, such as `[{"id": "…"}]`.'),
-    topics: json('JSON: choices for topics, such as `[{"id": "…", "subscription": "opt_in"}]`.'),
-    consent: Type.Optional(
-      Type.String({ description: 'How these people agreed to get mail. Not part of the hosted API.' }),
-    ),
-  },
-  { description: 'The file, and what to do with it.' },
-)
+export const CreateContactImport = object('The file, and what to do with it.', {
+  ...uploadFields,
+  column_map: json('JSON: which column becomes what, see `ColumnMap`.'),
+  on_conflict: Type.Optional(onConflict),
+  segments: json('JSON: segments to add the contacts to, such as `[{"id": "…"}]`.'),
+  topics: json('JSON: choices for topics, such as `[{"id": "…", "subscription": "opt_in"}]`.'),
+  consent: Type.Optional(string('How these people agreed to get mail. Not part of the hosted API.')),
+})
 
 const reference = { object: kind('contact_import'), id: Id }
-export const ContactImportRef = Type.Object(reference, { description: 'The import.' })
+export const ContactImportRef = object('The import.', reference)
 
-const count = (description: string) => Type.Integer({ description })
 export const importCounts = {
-  total: count('Rows so far, without the column names and empty lines.'),
-  created: count('Contacts that were created.'),
-  updated: count('Contacts that existed already and were changed.'),
-  skipped: count(
+  total: integer('Rows so far, without the column names and empty lines.'),
+  created: integer('Contacts that were created.'),
+  updated: integer('Contacts that existed already and were changed.'),
+  skipped: integer(
     'Rows that were left out: contacts that exist already, and all but the last row of an address.',
   ),
-  failed: count('Rows that could not be read. See the rejects.'),
+  failed: integer('Rows that could not be read. See the rejects.'),
 }
 
 /** GET /contacts/imports/:id, and an element of GET /contacts/imports */
-export const ContactImport = Type.Object(
-  {
-    ...reference,
-    status: literals(IMPORT_STATUSES, { description: 'State of the import.' }),
-    created_at: Timestamp,
-    completed_at: Nullable(Timestamp, { description: 'When it completed or failed.' }),
-    counts: Type.Object(importCounts, { description: 'Results of the rows.' }),
-    unsubscribed_kept: count('Contacts that had opted out before, and still are.'),
-    duplicates: count('Rows whose address also appears earlier in the file. The last row wins.'),
-    file_name: Type.String({ description: 'Name of the file.' }),
-    file_bytes: count('Size of the file in UTF-8, in bytes.'),
-    processed_bytes: count('How much of the file was processed, in bytes.'),
-    file_sha256: Type.String({ description: 'SHA-256 of the uploaded file in hex.' }),
-    on_conflict: onConflict,
-    rejects: count('Rows in `GET /contacts/imports/:id/rejects.csv`. The first 10,000 are kept, for 7 days.'),
-    error: Nullable(Type.String(), { description: 'Why it failed.' }),
-    waiting: Nullable(Type.String(), { description: 'Why it is waiting; null while it is not waiting.' }),
-    undo_until: Nullable(Timestamp, {
-      description: 'Until when it can be undone; null: it has not ended, created no contact, or was undone.',
-    }),
-    undone: count('Contacts that were removed again because it was undone.'),
-    undone_at: Nullable(Timestamp, { description: 'When undoing it was complete.' }),
-    created_by: Nullable(Type.String(), {
-      description: 'Who started it: an address, or the name of an API key; null: not known.',
-    }),
-    consent: Nullable(Type.String(), {
-      description: 'How these people agreed to get mail; null: not given.',
-    }),
-  },
-  { description: 'An import.' },
-)
+export const ContactImport = object('An import.', {
+  ...reference,
+  status: literals(IMPORT_STATUSES, 'State of the import.'),
+  created_at: Timestamp,
+  completed_at: Nullable(Timestamp, 'When it completed or failed.'),
+  counts: object('Results of the rows.', importCounts),
+  unsubscribed_kept: integer('Contacts that had opted out before, and still are.'),
+  duplicates: integer('Rows whose address also appears earlier in the file. The last row wins.'),
+  file_name: string('Name of the file.'),
+  file_bytes: integer('Size of the file in UTF-8, in bytes.'),
+  processed_bytes: integer('How much of the file was processed, in bytes.'),
+  file_sha256: string('SHA-256 of the uploaded file in hex.'),
+  on_conflict: onConflict,
+  rejects: integer('Rows in `GET /contacts/imports/:id/rejects.csv`. The first 10,000 are kept, for 7 days.'),
+  error: Nullable(Type.String(), 'Why it failed.'),
+  waiting: Nullable(Type.String(), 'Why it is waiting; null while it is not waiting.'),
+  undo_until: Nullable(
+    Timestamp,
+    'Until when it can be undone; null: it has not ended, created no contact, or was undone.',
+  ),
+  undone: integer('Contacts that were removed again because it was undone.'),
+  undone_at: Nullable(Timestamp, 'When undoing it was complete.'),
+  created_by: Nullable(
+    Type.String(),
+    'Who started it: an address, or the name of an API key; null: not known.',
+  ),
+  consent: Nullable(Type.String(), 'How these people agreed to get mail; null: not given.'),
+})
 export type ContactImport = Static<typeof ContactImport>
 export const ContactImportList = listOf(ContactImport, 'imports')
 
 /** POST /contacts/imports/:id/undo */
-export const ContactImportUndone = Type.Object(
-  {
-    object: kind('contact_import_undone'),
-    id: Id,
-    contacts: count('Contacts that this request removed.'),
-    done: Type.Boolean({ description: 'Whether all were removed. If not, repeat the request.' }),
-  },
-  { description: 'What was removed.' },
-)
+export const ContactImportUndone = object('What was removed.', {
+  object: kind('contact_import_undone'),
+  id: Id,
+  contacts: integer('Contacts that this request removed.'),
+  done: boolean('Whether all were removed. If not, repeat the request.'),
+})
 export type ContactImportUndone = Static<typeof ContactImportUndone>
 
 /** DELETE /contacts/imports/:id */
-export const ContactImportDeleted = Type.Object(
-  { ...reference, deleted: Deleted },
-  { description: 'The discarded import.' },
-)
+export const ContactImportDeleted = object('The discarded import.', { ...reference, deleted: Deleted })
 
 export const importParams = path({ id: pathId })
 const operation = operationsIn('Contacts')

@@ -4,66 +4,55 @@ import { PROPERTY_TYPES } from '../mail/audience.ts'
 import type { ContactProperty as StoredProperty, PropertyUse } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { array, arrayOfObjects, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
 const reference = { object: kind('contact_property'), id: Id }
-const key = Type.String({
-  description: 'Case-sensitive: at most 50 ASCII letters, digits and underscores. Cannot be changed later.',
-  examples: ['company_name'],
-})
-const type = literals(PROPERTY_TYPES, { description: 'Type of its values. Cannot be changed later.' })
+const key = string(
+  'Case-sensitive: at most 50 ASCII letters, digits and underscores. Cannot be changed later.',
+  { examples: ['company_name'] },
+)
+const type = literals(PROPERTY_TYPES, 'Type of its values. Cannot be changed later.')
 const value = Type.Union([Type.String(), Type.Number()])
-const fallback = Nullable(value, {
-  description: 'Used for contacts without a value; has the type of the property. null: nothing.',
-})
+const fallback = Nullable(
+  value,
+  'Used for contacts without a value; has the type of the property. null: nothing.',
+)
 
 /** POST /contact-properties */
-export const CreateContactProperty = Type.Object(
-  { key, type, fallback_value: Type.Optional(fallback) },
-  { description: 'A property to create.' },
-)
+export const CreateContactProperty = object('A property to create.', {
+  key,
+  type,
+  fallback_value: Type.Optional(fallback),
+})
 /** PATCH /contact-properties/:id */
-export const UpdateContactProperty = Type.Object(
-  { fallback_value: Type.Optional(fallback) },
-  { description: 'A new fallback.' },
-)
-export const ContactPropertyRef = Type.Object(reference, { description: 'The property.' })
+export const UpdateContactProperty = object('A new fallback.', { fallback_value: Type.Optional(fallback) })
+export const ContactPropertyRef = object('The property.', reference)
 
 const summary = { id: Id, key, type, fallback_value: fallback, created_at: Timestamp }
 /** An element of GET /contact-properties. */
-export const ContactPropertySummary = Type.Object(summary, { description: 'A property.' })
+export const ContactPropertySummary = object('A property.', summary)
 export type ContactPropertySummary = Static<typeof ContactPropertySummary>
 export const ContactPropertyList = listOf(ContactPropertySummary, 'contact properties')
 /** GET /contact-properties/:id */
-export const ContactProperty = Type.Object(
-  {
-    object: kind('contact_property'),
-    ...summary,
-    examples: Type.Array(value, {
-      description:
-        'Up to 3 different values that contacts have, the newest contacts first. Only the newest 1,000 contacts are searched. Not part of the hosted API.',
-    }),
-    used_in: Type.Array(
-      Type.Object({
-        object: literals(['template', 'broadcast', 'segment', 'form', 'automation'], {
-          description: 'What it is.',
-        }),
-        id: Id,
-        name: Type.String({ description: 'Its name.' }),
-      }),
-      {
-        description:
-          'Templates, broadcasts that are not sent yet, rules of segments, sign-up forms and automations that use it; at most 20 of each, newest first. Not part of the hosted API.',
-      },
-    ),
-  },
-  { description: 'A property.' },
-)
-export const ContactPropertyDeleted = Type.Object(
-  { ...reference, deleted: Deleted },
-  { description: 'The deleted property.' },
-)
+export const ContactProperty = object('A property.', {
+  object: kind('contact_property'),
+  ...summary,
+  examples: array(
+    value,
+    'Up to 3 different values that contacts have, the newest contacts first. Only the newest 1,000 contacts are searched. Not part of the hosted API.',
+  ),
+  used_in: arrayOfObjects(
+    'Templates, broadcasts that are not sent yet, rules of segments, sign-up forms and automations that use it; at most 20 of each, newest first. Not part of the hosted API.',
+    {
+      object: literals(['template', 'broadcast', 'segment', 'form', 'automation'], 'What it is.'),
+      id: Id,
+      name: string('Its name.'),
+    },
+  ),
+})
+export const ContactPropertyDeleted = object('The deleted property.', { ...reference, deleted: Deleted })
 
 const params = path({ id: pathId })
 const operation = operationsIn('Contact properties')

@@ -1,11 +1,11 @@
 /** Parameters that filter a search for contacts. */
-import { Type } from 'typebox'
 import { SUBSCRIPTIONS } from '../mail/audience.ts'
 import { refuse } from '../mail/refusals.ts'
 import { choice, id, optional } from './parameters.ts'
+import { boolean, string } from './schemas.ts'
 
 const flag = (description: string) =>
-  optional(Type.Boolean({ description }), (given, parameter) => {
+  optional(boolean(description), (given, parameter) => {
     if (given !== 'true' && given !== 'false')
       throw refuse('invalid_parameter', { parameter, expected: 'true or false' })
     return given === 'true'
@@ -48,14 +48,13 @@ export const conditions = {
   ...filter,
   suppressed: flag('true: only contacts on the suppression list; false: only others.'),
   text: optional(
-    Type.String({ description: 'What the address or a name must contain.', maxLength: MAX_SEARCH }),
+    string('What the address or a name must contain.', { maxLength: MAX_SEARCH }),
     parseSearchText,
   ),
   topic_id: id('Only contacts with a choice for this topic.'),
   subscription: choice(SUBSCRIPTIONS, 'Which choice for the topic. Default: opt_in.'),
   rules: optional(
-    Type.String({
-      description: 'Rules as JSON, as the `filter` of a segment has them: by property, by time, and others.',
+    string('Rules as JSON, as the `filter` of a segment has them: by property, by time, and others.', {
       examples: ['{"type":"rule","field":"contact.created_at","operator":"gte","value":"7 days ago"}'],
     }),
     readRulesText,

@@ -7,174 +7,163 @@ import { toSuppressionKey } from '../mail/suppression.ts'
 import type { Contact as StoredContact, ContactContext, ContactProperty } from '../storage/storage.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
 import { afterParameter, limit, page, path, pathText, query, search } from './parameters.ts'
-import { Deleted, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
+import {
+  array,
+  arrayOfObjects,
+  boolean,
+  integer,
+  kind,
+  literals,
+  Nullable,
+  object,
+  optionalOrNull,
+  optionalText,
+  record,
+  string,
+} from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { isoTimestamp, timestamp, timestampOrNull } from './timestamp.ts'
 import { filter, conditions } from './contact-search.ts'
 
 const reference = { object: kind('contact'), id: Id }
-export const ContactRef = Type.Object(reference, { description: 'The contact.' })
+export const ContactRef = object('The contact.', reference)
 
 const names = {
   first_name: optionalText('First name.'),
   last_name: optionalText('Last name.'),
 }
-const properties = Type.Optional(
-  Nullable(Type.Record(Type.String(), Type.Unknown({ description: 'A string or a number.' })), {
-    description: 'Values by the key of the contact property. null removes a value.',
-  }),
+const properties = optionalOrNull(
+  Type.Record(Type.String(), Type.Unknown({ description: 'A string or a number.' })),
+  'Values by the key of the contact property. null removes a value.',
 )
-const choices = Type.Array(
+const choices = array(
   Type.Object({
-    id: Type.String({ description: 'Topic id.' }),
-    subscription: literals(SUBSCRIPTIONS, { description: 'Whether the contact gets mail about the topic.' }),
+    id: string('Topic id.'),
+    subscription: literals(SUBSCRIPTIONS, 'Whether the contact gets mail about the topic.'),
   }),
-  { description: 'Choices for topics.', maxItems: 100 },
+  'Choices for topics.',
+  { maxItems: 100 },
 )
 
 /** The fields for creating a contact in an audience (audiences.ts); POST /contacts also takes segments and topics. */
 export const contactFields = {
-  email: Type.String({ description: 'Email address.', examples: ['ada@example.com'] }),
+  email: string('Email address.', { examples: ['ada@example.com'] }),
   ...names,
-  unsubscribed: Type.Optional(
-    Nullable(Type.Boolean(), {
-      description:
-        'true: gets no broadcasts. false doesn’t lift the opt-out of an existing contact; to lift it, change the contact.',
-    }),
+  unsubscribed: optionalOrNull(
+    Type.Boolean(),
+    'true: gets no broadcasts. false doesn’t lift the opt-out of an existing contact; to lift it, change the contact.',
   ),
   properties,
 }
 
 /** POST /contacts */
-export const CreateContact = Type.Object(
-  {
-    ...contactFields,
-    segments: Type.Optional(
-      Nullable(
-        Type.Array(
-          Type.Union([Type.String(), Type.Object({ id: Type.String({ description: 'Segment id.' }) })]),
-          {
-            maxItems: 1000,
-          },
-        ),
-        { description: 'Segments to add the contact to: ids, or objects with an `id`.' },
-      ),
-    ),
-    topics: Type.Optional(Nullable(choices, { description: 'Choices for topics.' })),
-    audience_id: optionalText('A segment to add the contact to. Deprecated: use `segments`.'),
-  },
-  { description: 'A contact to create.' },
-)
+export const CreateContact = object('A contact to create.', {
+  ...contactFields,
+  segments: optionalOrNull(
+    Type.Array(Type.Union([Type.String(), Type.Object({ id: string('Segment id.') })]), {
+      maxItems: 1000,
+    }),
+    'Segments to add the contact to: ids, or objects with an `id`.',
+  ),
+  topics: optionalOrNull(choices, 'Choices for topics.'),
+  audience_id: optionalText('A segment to add the contact to. Deprecated: use `segments`.'),
+})
 
 /** PATCH /contacts/:id */
-export const UpdateContact = Type.Object(
-  {
-    email: optionalText('A new address. Not another contact’s.'),
-    first_name: optionalText('First name; null removes it.'),
-    last_name: optionalText('Last name; null removes it.'),
-    unsubscribed: Type.Optional(
-      Nullable(Type.Boolean(), {
-        description: 'true: gets no broadcasts. false: subscribes again, also who opted out.',
-      }),
-    ),
-    properties,
-  },
-  { description: 'What to change. Other fields stay the same.' },
-)
+export const UpdateContact = object('What to change. Other fields stay the same.', {
+  email: optionalText('A new address. Not another contact’s.'),
+  first_name: optionalText('First name; null removes it.'),
+  last_name: optionalText('Last name; null removes it.'),
+  unsubscribed: optionalOrNull(
+    Type.Boolean(),
+    'true: gets no broadcasts. false: subscribes again, also who opted out.',
+  ),
+  properties,
+})
 export type UpdateContact = Static<typeof UpdateContact>
 
 const summary = {
   id: Id,
-  email: Type.String({ description: 'Email address.' }),
-  first_name: Nullable(Type.String(), { description: 'First name.' }),
-  last_name: Nullable(Type.String(), { description: 'Last name.' }),
+  email: string('Email address.'),
+  first_name: Nullable(Type.String(), 'First name.'),
+  last_name: Nullable(Type.String(), 'Last name.'),
   created_at: Timestamp,
-  unsubscribed: Type.Boolean({ description: 'Whether the contact opted out of all broadcasts.' }),
+  unsubscribed: boolean('Whether the contact opted out of all broadcasts.'),
 }
 /** An element of GET /contacts. */
-export const ContactSummary = Type.Object(summary, { description: 'A contact.' })
+export const ContactSummary = object('A contact.', summary)
 export type ContactSummary = Static<typeof ContactSummary>
 export const ContactList = listOf(ContactSummary, 'contacts')
 
-const origin = literals(CONSENT_ORIGINS, {
-  description:
-    'person: the contact · api: an app · import: an imported file · complaint: a spam report · operator: a member of the team.',
-})
+const origin = literals(
+  CONSENT_ORIGINS,
+  'person: the contact · api: an app · import: an imported file · complaint: a spam report · operator: a member of the team.',
+)
 const engagement = {
-  last_opened_at: Nullable(Timestamp, {
-    description: 'When a person, not a bot, last opened an email to the contact; null: never.',
-  }),
-  last_clicked_at: Nullable(Timestamp, {
-    description: 'When a person, not a bot, last clicked a link in an email to the contact; null: never.',
-  }),
+  last_opened_at: Nullable(
+    Timestamp,
+    'When a person, not a bot, last opened an email to the contact; null: never.',
+  ),
+  last_clicked_at: Nullable(
+    Timestamp,
+    'When a person, not a bot, last clicked a link in an email to the contact; null: never.',
+  ),
 }
 /** GET /contacts/:id */
-export const Contact = Type.Object(
-  {
-    object: kind('contact'),
-    ...summary,
-    updated_at: Timestamp,
-    unsubscribed_at: Nullable(Timestamp, { description: 'When the contact opted out; null: subscribed.' }),
-    unsubscribed_by: Nullable(origin, { description: 'Whose decision that was.' }),
-    created_by: origin,
-    ...engagement,
-    properties: Type.Record(
-      Type.String(),
-      Type.Object({
-        type: literals(PROPERTY_TYPES, { description: 'Type of the property.' }),
-        value: Type.Union([Type.String(), Type.Number()], { description: 'The value.' }),
-      }),
-      { description: 'Values by the key of the contact property.' },
-    ),
-  },
-  { description: 'A contact.' },
-)
+export const Contact = object('A contact.', {
+  object: kind('contact'),
+  ...summary,
+  updated_at: Timestamp,
+  unsubscribed_at: Nullable(Timestamp, 'When the contact opted out; null: subscribed.'),
+  unsubscribed_by: Nullable(origin, 'Whose decision that was.'),
+  created_by: origin,
+  ...engagement,
+  properties: record(
+    Type.Object({
+      type: literals(PROPERTY_TYPES, 'Type of the property.'),
+      value: Type.Union([Type.String(), Type.Number()], { description: 'The value.' }),
+    }),
+    'Values by the key of the contact property.',
+  ),
+})
 export type Contact = Static<typeof Contact>
 
 /** An element of GET /contacts/search. */
-export const FoundContact = Type.Object(
-  {
-    ...summary,
-    unsubscribed_at: Nullable(Timestamp, { description: 'When the contact opted out; null: subscribed.' }),
-    unsubscribed_by: Nullable(origin, { description: 'Whose decision that was.' }),
-    ...engagement,
-    suppressed: Type.Boolean({ description: 'Whether the address is on the suppression list.' }),
-    segments: Type.Array(
-      Type.Object({ id: Id, name: Type.String({ description: 'Name of the segment.' }) }),
-      { description: 'The segments of the contact, by name.' },
-    ),
-  },
-  { description: 'A contact that was found.' },
-)
+export const FoundContact = object('A contact that was found.', {
+  ...summary,
+  unsubscribed_at: Nullable(Timestamp, 'When the contact opted out; null: subscribed.'),
+  unsubscribed_by: Nullable(origin, 'Whose decision that was.'),
+  ...engagement,
+  suppressed: boolean('Whether the address is on the suppression list.'),
+  segments: arrayOfObjects('The segments of the contact, by name.', {
+    id: Id,
+    name: string('Name of the segment.'),
+  }),
+})
 export type FoundContact = Static<typeof FoundContact>
 
 /** GET /contacts/search. Not part of the hosted API. */
-export const ContactSearch = Type.Object(
+export const ContactSearch = object(
+  'Search results. Each request scans a limited number of contacts, so a page can be short or empty without being the last.',
   {
     object: kind('list'),
-    has_more: Type.Boolean({ description: 'Whether there are contacts that were not searched yet.' }),
-    data: Type.Array(FoundContact, { description: 'Matching contacts, newest first.' }),
-    next: Nullable(Id, {
-      description:
-        'Cursor for the next page: pass it as `after`. It may be the id of a contact that is not on this page. Null: no more results.',
-    }),
-  },
-  {
-    description:
-      'Search results. Each request scans a limited number of contacts, so a page can be short or empty without being the last.',
+    has_more: boolean('Whether there are contacts that were not searched yet.'),
+    data: array(FoundContact, 'Matching contacts, newest first.'),
+    next: Nullable(
+      Id,
+      'Cursor for the next page: pass it as `after`. It may be the id of a contact that is not on this page. Null: no more results.',
+    ),
   },
 )
 
 export type ContactSearch = Static<typeof ContactSearch>
 
 /** DELETE /contacts/:id */
-export const ContactDeleted = Type.Object(
-  {
-    ...reference,
-    contact: Type.String({ description: 'The id again, for older clients.' }),
-    deleted: Deleted,
-  },
-  { description: 'The deleted contact.' },
-)
+export const ContactDeleted = object('The deleted contact.', {
+  ...reference,
+  contact: string('The id again, for older clients.'),
+  deleted: Deleted,
+})
 
 export const contactParams = path({ id: pathText("The contact's id or address.") })
 const operation = operationsIn('Contacts')
@@ -182,12 +171,7 @@ const operation = operationsIn('Contacts')
 const MOST = 100
 /** Without a limit, older clients expect all contacts. */
 const manyContacts: typeof limit = {
-  schema: Type.Integer({
-    description: `How many, from 1 to ${MOST}.`,
-    minimum: 1,
-    maximum: MOST,
-    default: MOST,
-  }),
+  schema: integer(`How many, from 1 to ${MOST}.`, { minimum: 1, maximum: MOST, default: MOST }),
   read: (given, name) => limit.read(given ?? String(MOST), name),
 }
 /** The parameters of a page of contacts. */

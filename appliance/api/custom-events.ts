@@ -4,22 +4,12 @@ import { EVENT_FIELD_TYPES } from '../mail/custom-event.ts'
 import type { CustomEvent, SentEvent as StoredSentEvent } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
 import { page, path, pathText, query } from './parameters.ts'
-import {
-  Deleted,
-  described,
-  Id,
-  kind,
-  listOf,
-  literals,
-  Nullable,
-  optionalText,
-  Timestamp,
-} from './shared.ts'
+import { kind, literals, Nullable, object, optionalOrNull, optionalText, record, string } from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const reference = { object: kind('event'), id: Id }
-const eventName = Type.String({
-  description: 'Name, at most 255 characters, not starting with `resend:`.',
+const eventName = string('Name, at most 255 characters, not starting with `resend:`.', {
   examples: ['user.created'],
 })
 
@@ -29,69 +19,60 @@ const schemaInput = Nullable(Type.Record(Type.String(), Type.Unknown()), {
 })
 
 /** POST /events */
-export const CreateEvent = Type.Object(
-  { name: eventName, schema: Type.Optional(schemaInput) },
-  described('A custom event to define.'),
-)
+export const CreateEvent = object('A custom event to define.', {
+  name: eventName,
+  schema: Type.Optional(schemaInput),
+})
 /** PATCH /events/:identifier */
-export const UpdateEvent = Type.Object(
-  { schema: Type.Optional(schemaInput) },
-  described('The new schema, required: the only thing that can be changed.'),
-)
-export const EventRef = Type.Object(reference, described('The event.'))
-export const EventDeleted = Type.Object({ ...reference, deleted: Deleted }, described('The deleted event.'))
+export const UpdateEvent = object('The new schema, required: the only thing that can be changed.', {
+  schema: Type.Optional(schemaInput),
+})
+export const EventRef = object('The event.', reference)
+export const EventDeleted = object('The deleted event.', { ...reference, deleted: Deleted })
 
 const summary = {
   id: Id,
   name: eventName,
   schema: Nullable(
     Type.Record(Type.String(), literals(EVENT_FIELD_TYPES)),
-    described('The type of each field of the payload; null: any payload.'),
+    'The type of each field of the payload; null: any payload.',
   ),
   created_at: Timestamp,
-  updated_at: Nullable(Timestamp, described('When the schema was last changed; null: never.')),
+  updated_at: Nullable(Timestamp, 'When the schema was last changed; null: never.'),
 }
 /** An element of GET /events. */
-export const EventSummary = Type.Object(summary, described('A custom event.'))
+export const EventSummary = object('A custom event.', summary)
 export type EventSummary = Static<typeof EventSummary>
 export const EventList = listOf(EventSummary, 'custom events')
 /** GET /events/:identifier */
-export const Event = Type.Object({ object: kind('event'), ...summary }, described('A custom event.'))
+export const Event = object('A custom event.', { object: kind('event'), ...summary })
 
-export const payloadInput = Type.Optional(
-  Nullable(
-    Type.Record(Type.String(), Type.Unknown()),
-    described('Values for automations, at most 32,768 characters as JSON.'),
-  ),
+export const payloadInput = optionalOrNull(
+  Type.Record(Type.String(), Type.Unknown()),
+  'Values for automations, at most 32,768 characters as JSON.',
 )
 
 /** POST /events/send */
-export const SendEvent = Type.Object(
-  {
-    event: Type.String(described('The name of the event.')),
-    contact_id: optionalText('The contact that it is about. Either this or `email`.'),
-    email: optionalText('The address that it is about. It doesn’t have to be a contact.'),
-    payload: payloadInput,
-  },
-  described('An event to send.'),
-)
-export const EventSent = Type.Object(
-  { object: kind('event'), event: Type.String(described('The name of the event.')) },
-  described('The accepted event.'),
-)
+export const SendEvent = object('An event to send.', {
+  event: string('The name of the event.'),
+  contact_id: optionalText('The contact that it is about. Either this or `email`.'),
+  email: optionalText('The address that it is about. It doesn’t have to be a contact.'),
+  payload: payloadInput,
+})
+export const EventSent = object('The accepted event.', {
+  object: kind('event'),
+  event: string('The name of the event.'),
+})
 
 /** An element of GET /events/:identifier/sent. */
-export const SentEvent = Type.Object(
-  {
-    id: Id,
-    event: Type.String(described('The name of the event.')),
-    contact_id: Nullable(Id, described('Its contact; null: the address was no contact.')),
-    email: Type.String(described('The address of its contact at that time, or the given one.')),
-    payload: Type.Record(Type.String(), Type.Unknown(), described('The given values.')),
-    created_at: Timestamp,
-  },
-  described('An event that an app sent.'),
-)
+export const SentEvent = object('An event that an app sent.', {
+  id: Id,
+  event: string('The name of the event.'),
+  contact_id: Nullable(Id, 'Its contact; null: the address was no contact.'),
+  email: string('The address of its contact at that time, or the given one.'),
+  payload: record(Type.Unknown(), 'The given values.'),
+  created_at: Timestamp,
+})
 export type SentEvent = Static<typeof SentEvent>
 export const SentEventList = listOf(SentEvent, 'sent events')
 

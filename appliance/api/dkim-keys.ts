@@ -1,5 +1,6 @@
-import { Type, type Static } from 'typebox'
-import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
+import type { Static } from 'typebox'
+import { array, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Id, Timestamp } from './shared.ts'
 import { isAliased } from '../senders/aliases.ts'
 import { buildDkimName, buildDkimRecord } from '../senders/records.ts'
 import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storage/storage.ts'
@@ -8,35 +9,29 @@ import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 
 /** A DKIM key of a domain. Not part of the hosted API. */
-export const DkimKey = Type.Object(
-  {
-    id: Id,
-    selector: Type.String({ description: 'The selector: the first label of its record.' }),
-    algorithm: literals(['rsa-sha256', 'ed25519-sha256'], { description: 'Signature algorithm.' }),
-    state: literals(['pending', 'active', 'retiring', 'retired'], {
-      description:
-        'pending: its record is not published yet · active: signs · retiring: no longer signs, but its record is still needed · retired: its record can be removed.',
-    }),
-    state_since: Timestamp,
-    retires_at: Nullable(Timestamp, { description: 'How long the record of a retiring key is needed.' }),
-    created_at: Timestamp,
-    fqdn: Type.String({ description: 'The name of its record.' }),
-    value: Type.String({ description: 'The value of its record.' }),
-    note: Type.String({ description: 'What the state means for its record.' }),
-  },
-  { description: 'A DKIM key of a domain.' },
-)
+export const DkimKey = object('A DKIM key of a domain.', {
+  id: Id,
+  selector: string('The selector: the first label of its record.'),
+  algorithm: literals(['rsa-sha256', 'ed25519-sha256'], 'Signature algorithm.'),
+  state: literals(
+    ['pending', 'active', 'retiring', 'retired'],
+    'pending: its record is not published yet · active: signs · retiring: no longer signs, but its record is still needed · retired: its record can be removed.',
+  ),
+  state_since: Timestamp,
+  retires_at: Nullable(Timestamp, 'How long the record of a retiring key is needed.'),
+  created_at: Timestamp,
+  fqdn: string('The name of its record.'),
+  value: string('The value of its record.'),
+  note: string('What the state means for its record.'),
+})
 export type DkimKey = Static<typeof DkimKey>
 
 /** POST /domains/:id/dkim/rotate: the new keys, pending publication. Not part of the hosted API. */
-export const DkimRotation = Type.Object(
-  {
-    object: kind('dkim_rotation'),
-    domain_id: Id,
-    dkim_keys: Type.Array(DkimKey, { description: 'The keys whose records are to be published.' }),
-  },
-  { description: 'The new keys.' },
-)
+export const DkimRotation = object('The new keys.', {
+  object: kind('dkim_rotation'),
+  domain_id: Id,
+  dkim_keys: array(DkimKey, 'The keys whose records are to be published.'),
+})
 export type DkimRotation = Static<typeof DkimRotation>
 
 const operation = operationsIn('Domains')

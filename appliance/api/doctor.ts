@@ -1,5 +1,6 @@
-import { Type, type Static } from 'typebox'
-import { kind, literals, Timestamp } from './shared.ts'
+import type { Static } from 'typebox'
+import { array, boolean, kind, literals, object, string } from './schemas.ts'
+import { Timestamp } from './shared.ts'
 import { presentFinding } from './sources.ts'
 import { Finding } from './sources.ts'
 import type { Finding as NodeFinding } from '../mail/finding.ts'
@@ -8,20 +9,13 @@ import { operationsIn } from './operation.ts'
 import { query, text, flag } from './parameters.ts'
 
 /** GET /doctor. Not part of the hosted API. */
-export const DoctorReport = Type.Object(
-  {
-    object: kind('doctor'),
-    status: literals(['failed', 'warning', 'ok'], {
-      description: 'The worst status of all checks, without skipped ones.',
-    }),
-    complete: Type.Boolean({
-      description: 'False while checks are running; only with `wait=false`.',
-    }),
-    checked_at: Timestamp,
-    checks: Type.Array(Finding, { description: 'Failures first.' }),
-  },
-  { description: 'The results of the self-check.' },
-)
+export const DoctorReport = object('The results of the self-check.', {
+  object: kind('doctor'),
+  status: literals(['failed', 'warning', 'ok'], 'The worst status of all checks, without skipped ones.'),
+  complete: boolean('False while checks are running; only with `wait=false`.'),
+  checked_at: Timestamp,
+  checks: array(Finding, 'Failures first.'),
+})
 export type DoctorReport = Static<typeof DoctorReport>
 
 const operation = operationsIn('Service')
@@ -32,9 +26,8 @@ export const getDoctor = operation('GET /doctor', {
     'Checks port 25, reverse DNS, blocklists, resolver, clock, disk, certificate and domain records. Takes a few seconds. For the team that operates the server.',
   querystring: query({
     domain: text(
-      Type.String({
+      string('Only the DNS records and blocklist entries of this domain of the team.', {
         examples: ['acme.example'],
-        description: 'Only the DNS records and blocklist entries of this domain of the team.',
       }),
       'one name',
     ),

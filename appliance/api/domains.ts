@@ -1,5 +1,17 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import {
+  array,
+  boolean,
+  integer,
+  kind,
+  literals,
+  Nullable,
+  object,
+  optionalOrNull,
+  optionalText,
+  string,
+} from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { computeStatusLights } from '../senders/recommended.ts'
 import { maySend } from '../senders/senders.ts'
 import { isExtensionRecord, type ExpectedRecord } from '../senders/records.ts'
@@ -12,41 +24,38 @@ import { path, pathId, query, shortPage } from './parameters.ts'
 
 const DomainStatus = literals(
   ['not_started', 'pending', 'verified', 'failed', 'partially_verified', 'partially_failed'],
-  { description: 'Result of checking its records. Only `verified` domains can send.' },
+  'Result of checking its records. Only `verified` domains can send.',
 )
 
 /** A DNS record to publish, with its state. The hosted API lacks the fields from `fqdn` on. */
-export const DomainRecord = Type.Object(
-  {
-    record: literals(['DKIM', 'SPF', 'DMARC', 'Receiving', 'TLS-RPT', 'Tracking', 'MTA-STS', 'Delegation'], {
-      description: 'DMARC, TLS-RPT, MTA-STS and Delegation appear only in `recommended_records`.',
-    }),
-    name: Type.String({ description: 'Name relative to the zone, as most DNS panels expect.' }),
-    type: literals(['TXT', 'MX', 'CNAME', 'NS'], { description: 'Record type.' }),
-    ttl: Type.Literal('Auto', {
-      description: 'TTL: how long resolvers may cache it, as suggested by the DNS panel.',
-    }),
-    status: literals(['not_started', 'pending', 'verified', 'failed', 'temporary_failure'], {
-      description: 'Result of the last check. temporary_failure: the DNS lookup failed.',
-    }),
-    value: Type.String({ description: 'The value to publish.' }),
-    priority: Type.Optional(Type.Integer({ description: 'Preference; only for MX records.' })),
-    fqdn: Type.String({ description: 'The full name, without the final dot.' }),
-    required: Type.Boolean({ description: 'False: the domain can send without it.' }),
-    advice: Nullable(Type.String(), { description: 'Purpose of the record, if not obvious.' }),
-    served: Type.Boolean({
-      description: "True: the server's own DNS server publishes it, so there is nothing to do.",
-    }),
-    found: Type.Array(Type.String(), { description: 'Values found in DNS at the last check.' }),
-    note: Nullable(Type.String(), { description: 'What is wrong and how to fix it; null: nothing.' }),
-    checked_at: Nullable(Timestamp, { description: 'Time of the last check; null: not checked yet.' }),
-    since: Nullable(Timestamp, { description: 'Time of the last change of `status`.' }),
-  },
-  { description: 'A DNS record to publish, and what was found.' },
-)
+export const DomainRecord = object('A DNS record to publish, and what was found.', {
+  record: literals(
+    ['DKIM', 'SPF', 'DMARC', 'Receiving', 'TLS-RPT', 'Tracking', 'MTA-STS', 'Delegation'],
+    'DMARC, TLS-RPT, MTA-STS and Delegation appear only in `recommended_records`.',
+  ),
+  name: string('Name relative to the zone, as most DNS panels expect.'),
+  type: literals(['TXT', 'MX', 'CNAME', 'NS'], 'Record type.'),
+  ttl: Type.Literal('Auto', {
+    description: 'TTL: how long resolvers may cache it, as suggested by the DNS panel.',
+  }),
+  status: literals(
+    ['not_started', 'pending', 'verified', 'failed', 'temporary_failure'],
+    'Result of the last check. temporary_failure: the DNS lookup failed.',
+  ),
+  value: string('The value to publish.'),
+  priority: Type.Optional(integer('Preference; only for MX records.')),
+  fqdn: string('The full name, without the final dot.'),
+  required: boolean('False: the domain can send without it.'),
+  advice: Nullable(Type.String(), 'Purpose of the record, if not obvious.'),
+  served: boolean("True: the server's own DNS server publishes it, so there is nothing to do."),
+  found: array(Type.String(), 'Values found in DNS at the last check.'),
+  note: Nullable(Type.String(), 'What is wrong and how to fix it; null: nothing.'),
+  checked_at: Nullable(Timestamp, 'Time of the last check; null: not checked yet.'),
+  since: Nullable(Timestamp, 'Time of the last change of `status`.'),
+})
 export type DomainRecord = Static<typeof DomainRecord>
 
-const ability = (what: string) => literals(['enabled', 'disabled'], { description: what })
+const ability = (what: string) => literals(['enabled', 'disabled'], what)
 const OF_SENDING = 'Whether the domain can send.'
 const OF_RECEIVING = 'Whether the domain receives mail, at any address (docs/receiving.md).'
 const sending = ability(OF_SENDING)
@@ -54,164 +63,125 @@ const receiving = ability(OF_RECEIVING)
 
 const summary = {
   id: Id,
-  name: Type.String({ description: 'The domain.' }),
+  name: string('The domain.'),
   status: DomainStatus,
   created_at: Timestamp,
-  region: Type.String({ description: 'As given when the domain was added; has no effect.' }),
-  open_tracking: Type.Boolean({ description: 'Whether open tracking adds a pixel to HTML.' }),
-  click_tracking: Type.Boolean({ description: 'Whether click tracking rewrites links in HTML.' }),
-  capabilities: Type.Object({ sending, receiving }, { description: 'What the domain is used for.' }),
+  region: string('As given when the domain was added; has no effect.'),
+  open_tracking: boolean('Whether open tracking adds a pixel to HTML.'),
+  click_tracking: boolean('Whether click tracking rewrites links in HTML.'),
+  capabilities: object('What the domain is used for.', { sending, receiving }),
 }
-const lights = Type.Array(
-  Type.Object(
-    {
-      name: literals(['SPF', 'DKIM', 'DMARC', 'MTA-STS', 'TLS-RPT', 'BIMI', 'PTR'], {
-        description: "Kind of records. PTR: of the domain's sending IPs.",
-      }),
-      status: literals(['not_started', 'pending', 'verified', 'failed', 'temporary_failure', 'warning'], {
-        description:
-          'Result of the last check. pending: no record · failed: wrong, or a PTR record is missing · warning: the PTR record matches, but mail may still be affected.',
-      }),
-      note: Nullable(Type.String(), {
-        description: 'What is wrong and how to fix it, if no record of the domain says so.',
-        examples: ['192.0.2.1 has no PTR record. Large providers refuse mail from such addresses.'],
-      }),
-    },
-    { description: 'The status of one kind of records.' },
-  ),
-  {
-    description:
-      "Summary of its records. DKIM is verified when one key is published. MTA-STS, TLS-RPT and BIMI are never required. PTR is the worst status of the domain's sending IPs at their last check.",
-  },
+const lights = array(
+  object('The status of one kind of records.', {
+    name: literals(
+      ['SPF', 'DKIM', 'DMARC', 'MTA-STS', 'TLS-RPT', 'BIMI', 'PTR'],
+      "Kind of records. PTR: of the domain's sending IPs.",
+    ),
+    status: literals(
+      ['not_started', 'pending', 'verified', 'failed', 'temporary_failure', 'warning'],
+      'Result of the last check. pending: no record · failed: wrong, or a PTR record is missing · warning: the PTR record matches, but mail may still be affected.',
+    ),
+    note: Nullable(Type.String(), {
+      description: 'What is wrong and how to fix it, if no record of the domain says so.',
+      examples: ['192.0.2.1 has no PTR record. Large providers refuse mail from such addresses.'],
+    }),
+  }),
+  "Summary of its records. DKIM is verified when one key is published. MTA-STS, TLS-RPT and BIMI are never required. PTR is the worst status of the domain's sending IPs at their last check.",
 )
 
 const DELEGATION =
   "Who publishes the records. none: you · cname: the server's own DNS server has the DKIM keys, and you publish CNAME records once · ns: it also has all records of the return path, which you delegate with an NS record."
-const delegation = literals(['none', 'cname', 'ns'], { description: DELEGATION })
+const delegation = literals(['none', 'cname', 'ns'], DELEGATION)
 
-export const DomainSummary = Type.Object(summary, { description: 'A domain, without its records.' })
+export const DomainSummary = object('A domain, without its records.', summary)
 export type DomainSummary = Static<typeof DomainSummary>
 /** An element of GET /domains. The hosted API lacks the last field. */
-export const ListedDomain = Type.Object(
-  { ...summary, lights },
-  { description: 'A domain, with a summary of its records.' },
-)
+export const ListedDomain = object('A domain, with a summary of its records.', { ...summary, lights })
 export type ListedDomain = Static<typeof ListedDomain>
 export const DomainList = listOf(ListedDomain, 'domains')
 export type DomainList = Static<typeof DomainList>
 
 /** GET /domains/:id, and the response to POST /domains. The hosted API lacks the fields from `tls` on. */
-export const Domain = Type.Object(
-  {
-    object: kind('domain'),
-    ...summary,
-    tracking_subdomain: Type.Optional(
-      Type.String({
-        description:
-          'A label below the domain, such as links. Tracked links use this name once its CNAME record is verified.',
-      }),
+export const Domain = object('A domain and its records.', {
+  object: kind('domain'),
+  ...summary,
+  tracking_subdomain: Type.Optional(
+    string(
+      'A label below the domain, such as links. Tracked links use this name once its CNAME record is verified.',
     ),
-    records: Type.Array(DomainRecord, { description: 'The records to publish.' }),
-    tls: literals(['opportunistic', 'enforced'], {
-      description:
-        'enforced: mail is sent only over TLS · opportunistic: over TLS if the server supports it.',
-    }),
-    custom_return_path: Type.String({ description: 'The label of its return path.' }),
-    recommended_records: Type.Array(DomainRecord, {
-      description: 'Records that the hosted API does not have: most are optional.',
-    }),
-    delegation,
-    delegation_zone: Nullable(Type.String(), {
-      description: "The zone that this server's DNS server answers for; null if that server is off.",
-    }),
-    dkim_keys: Type.Array(DkimKey, { description: 'Its DKIM keys: current, previous and next.' }),
-    status_since: Timestamp,
-    failing_since: Nullable(Timestamp, {
-      description:
-        'When the records of a verified domain first looked wrong. Its status changes unless the next check finds them correct.',
-    }),
-    checked_at: Nullable(Timestamp, {
-      description: 'Time of the last check of its records; null: not checked yet.',
-    }),
-    next_check_at: Nullable(Timestamp, {
-      description: 'Time of the next check; null: only on request.',
-    }),
-    gives_up_at: Nullable(Timestamp, {
-      description: 'When a verification that has not succeeded fails.',
-    }),
-    notes: Type.Array(Type.String(), { description: 'Settings that have no effect yet, and why.' }),
-    lights,
-  },
-  { description: 'A domain and its records.' },
-)
+  ),
+  records: array(DomainRecord, 'The records to publish.'),
+  tls: literals(
+    ['opportunistic', 'enforced'],
+    'enforced: mail is sent only over TLS · opportunistic: over TLS if the server supports it.',
+  ),
+  custom_return_path: string('The label of its return path.'),
+  recommended_records: array(DomainRecord, 'Records that the hosted API does not have: most are optional.'),
+  delegation,
+  delegation_zone: Nullable(
+    Type.String(),
+    "The zone that this server's DNS server answers for; null if that server is off.",
+  ),
+  dkim_keys: array(DkimKey, 'Its DKIM keys: current, previous and next.'),
+  status_since: Timestamp,
+  failing_since: Nullable(
+    Timestamp,
+    'When the records of a verified domain first looked wrong. Its status changes unless the next check finds them correct.',
+  ),
+  checked_at: Nullable(Timestamp, 'Time of the last check of its records; null: not checked yet.'),
+  next_check_at: Nullable(Timestamp, 'Time of the next check; null: only on request.'),
+  gives_up_at: Nullable(Timestamp, 'When a verification that has not succeeded fails.'),
+  notes: array(Type.String(), 'Settings that have no effect yet, and why.'),
+  lights,
+})
 export type Domain = Static<typeof Domain>
 
 const settings = {
-  open_tracking: Type.Optional(
-    Nullable(Type.Boolean(), {
-      description: 'Whether open tracking adds a pixel to HTML. Default: false.',
+  open_tracking: optionalOrNull(
+    Type.Boolean(),
+    'Whether open tracking adds a pixel to HTML. Default: false.',
+  ),
+  click_tracking: optionalOrNull(
+    Type.Boolean(),
+    'Whether click tracking rewrites links in HTML. Default: false.',
+  ),
+  tls: optionalOrNull(literals(['opportunistic', 'enforced']), 'enforced: mail is sent only over TLS.'),
+  capabilities: optionalOrNull(
+    Type.Object({
+      sending: optionalOrNull(sending, OF_SENDING),
+      receiving: optionalOrNull(receiving, OF_RECEIVING),
     }),
+    'What the domain is used for.',
   ),
-  click_tracking: Type.Optional(
-    Nullable(Type.Boolean(), {
-      description: 'Whether click tracking rewrites links in HTML. Default: false.',
-    }),
+  tracking_subdomain: optionalText(
+    'A label below the domain, such as links. Tracked links use this name once its CNAME record is verified.',
   ),
-  tls: Type.Optional(
-    Nullable(literals(['opportunistic', 'enforced']), {
-      description: 'enforced: mail is sent only over TLS.',
-    }),
-  ),
-  capabilities: Type.Optional(
-    Nullable(
-      Type.Object({
-        sending: Type.Optional(Nullable(sending, { description: OF_SENDING })),
-        receiving: Type.Optional(Nullable(receiving, { description: OF_RECEIVING })),
-      }),
-      { description: 'What the domain is used for.' },
-    ),
-  ),
-  tracking_subdomain: Type.Optional(
-    Nullable(Type.String(), {
-      description:
-        'A label below the domain, such as links. Tracked links use this name once its CNAME record is verified.',
-    }),
-  ),
-  delegation: Type.Optional(Nullable(delegation, { description: DELEGATION })),
+  delegation: optionalOrNull(delegation, DELEGATION),
 }
 
 /** PATCH /domains/:id */
-export const UpdateDomain = Type.Object(settings, {
-  description: 'The settings to change. Others stay the same.',
-})
+export const UpdateDomain = object('The settings to change. Others stay the same.', settings)
 export type UpdateDomain = Static<typeof UpdateDomain>
 
 /** POST /domains */
-export const CreateDomain = Type.Object(
-  {
-    name: Type.String({ description: 'The domain to send from.', examples: ['example.com'] }),
-    region: Type.Optional(
-      Nullable(Type.String(), {
-        description:
-          'us-east-1, eu-west-1, sa-east-1 or ap-northeast-1. Stored and returned, but has no effect.',
-      }),
-    ),
-    custom_return_path: Type.Optional(
-      Nullable(Type.String(), { description: 'Label of the return path. Default: `send`.' }),
-    ),
-    ...settings,
-  },
-  { description: 'A domain to send from.' },
-)
+export const CreateDomain = object('A domain to send from.', {
+  name: string('The domain to send from.', { examples: ['example.com'] }),
+  region: optionalText(
+    'us-east-1, eu-west-1, sa-east-1 or ap-northeast-1. Stored and returned, but has no effect.',
+  ),
+  custom_return_path: optionalText('Label of the return path. Default: `send`.'),
+  ...settings,
+})
 export type CreateDomain = Static<typeof CreateDomain>
 
 /** POST /domains/:id/verify, PATCH /domains/:id */
-export const DomainRef = Type.Object({ object: kind('domain'), id: Id }, { description: 'The domain.' })
+export const DomainRef = object('The domain.', { object: kind('domain'), id: Id })
 /** DELETE /domains/:id */
-export const DomainDeleted = Type.Object(
-  { object: kind('domain'), id: Id, deleted: Deleted },
-  { description: 'The removed domain.' },
-)
+export const DomainDeleted = object('The removed domain.', {
+  object: kind('domain'),
+  id: Id,
+  deleted: Deleted,
+})
 const operation = operationsIn('Domains')
 
 export const createDomain = operation('POST /domains', {

@@ -11,23 +11,21 @@ import { Email, EmailWebhookEvents, presentEmail, presentEmailWebhooks } from '.
 import { LogSummary, presentListedLog } from './logs.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
 import { path, pathId } from './parameters.ts'
-import { described, kind, Timestamp } from './shared.ts'
+import { array, integer, kind, object, string } from './schemas.ts'
+import { Timestamp } from './shared.ts'
 import { presentTimeline, Timeline } from './timeline.ts'
 import { timestamp } from './timestamp.ts'
 
-export const EmailRecord = Type.Object(
-  {
-    object: kind('email_record'),
-    recorded_at: Timestamp,
-    size: Type.Integer(described('Bytes of the message.')),
-    return_path: Type.String(described('The sender in the envelope (RFC 5321 §4.5.5).')),
-    email: Type.Omit(Email, ['html', 'text'], described('The email.')),
-    requests: Type.Array(LogSummary, described('The request that created it, while it is stored.')),
-    timeline: Timeline,
-    webhooks: EmailWebhookEvents,
-  },
-  described('What is known about an email, without its content.'),
-)
+export const EmailRecord = object('What is known about an email, without its content.', {
+  object: kind('email_record'),
+  recorded_at: Timestamp,
+  size: integer('Bytes of the message.'),
+  return_path: string('The sender in the envelope (RFC 5321 §4.5.5).'),
+  email: Type.Omit(Email, ['html', 'text'], { description: 'The email.' }),
+  requests: array(LogSummary, 'The request that created it, while it is stored.'),
+  timeline: Timeline,
+  webhooks: EmailWebhookEvents,
+})
 export type EmailRecord = Static<typeof EmailRecord>
 
 /** Data that a record is built from. */

@@ -18,53 +18,43 @@ import {
   searchPage,
   type RawParameters,
 } from './parameters.ts'
-import { Id, Nullable, Timestamp, kind, literals } from './shared.ts'
+import { array, boolean, integer, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Id, Timestamp } from './shared.ts'
 import { isoTimestamp } from './timestamp.ts'
 
 /** The latest event of a recipient. */
-export const LatestResult = Type.Object(
-  {
-    recipient: Type.String({ description: 'The recipient address.' }),
-    state: literals(DELIVERY_STATES, { description: 'State of the delivery.' }),
-    host: Nullable(Type.String(), { description: 'The mail server of the last attempt; null: none.' }),
-    note: Type.String({ description: 'Explanation of the state, in one sentence.' }),
-    reply: Nullable(Type.String(), { description: 'The last SMTP reply; null: none.' }),
-  },
-  { description: 'The latest result for one of the recipients.' },
-)
+export const LatestResult = object('The latest result for one of the recipients.', {
+  recipient: string('The recipient address.'),
+  state: literals(DELIVERY_STATES, 'State of the delivery.'),
+  host: Nullable(Type.String(), 'The mail server of the last attempt; null: none.'),
+  note: string('Explanation of the state, in one sentence.'),
+  reply: Nullable(Type.String(), 'The last SMTP reply; null: none.'),
+})
 
 /** An element of GET /emails/search. */
-export const FoundEmail = Type.Object(
-  {
-    ...EmailSummary.properties,
-    api_key_id: Nullable(Type.String(), { description: 'The API key it was sent with; null: none.' }),
-    attempts: Type.Integer({ description: 'Attempts so far, of the recipient with the most.' }),
-    recipients: RecipientCounts,
-    opened: Type.Boolean({ description: 'Whether a person opened it, whatever happened later.' }),
-    clicked: Type.Boolean({ description: 'Whether a person clicked a link in it.' }),
-    last: Nullable(LatestResult, { description: 'The latest result; null: none yet.' }),
-  },
-  { description: 'A matching email.' },
-)
+export const FoundEmail = object('A matching email.', {
+  ...EmailSummary.properties,
+  api_key_id: Nullable(Type.String(), 'The API key it was sent with; null: none.'),
+  attempts: integer('Attempts so far, of the recipient with the most.'),
+  recipients: RecipientCounts,
+  opened: boolean('Whether a person opened it, whatever happened later.'),
+  clicked: boolean('Whether a person clicked a link in it.'),
+  last: Nullable(LatestResult, 'The latest result; null: none yet.'),
+})
 export type FoundEmail = Static<typeof FoundEmail>
 
 /** GET /emails/search */
-export const EmailSearch = Type.Object(
+export const EmailSearch = object(
+  'Search results. Each request scans a limited number of emails, so a page can be short or empty without being the last.',
   {
     object: kind('list'),
-    has_more: Type.Boolean({ description: 'Whether there are older emails that were not searched yet.' }),
-    data: Type.Array(FoundEmail, { description: 'Matching emails, newest first.' }),
-    next: Nullable(Id, {
-      description:
-        'Cursor for the next page: pass it as `after`. It may be the id of an email that is not on this page. Null: no more results.',
-    }),
-    looked_back_to: Nullable(Timestamp, {
-      description: 'How far back this request searched; null: all emails.',
-    }),
-  },
-  {
-    description:
-      'Search results. Each request scans a limited number of emails, so a page can be short or empty without being the last.',
+    has_more: boolean('Whether there are older emails that were not searched yet.'),
+    data: array(FoundEmail, 'Matching emails, newest first.'),
+    next: Nullable(
+      Id,
+      'Cursor for the next page: pass it as `after`. It may be the id of an email that is not on this page. Null: no more results.',
+    ),
+    looked_back_to: Nullable(Timestamp, 'How far back this request searched; null: all emails.'),
   },
 )
 export type EmailSearch = Static<typeof EmailSearch>
@@ -107,31 +97,30 @@ const withoutAt = (given: string): string => given.replace(/^@/, '')
 /** Adds the angle brackets, which people omit (RFC 5322 §3.6.4). */
 const messageId = (given: string): string => (given.startsWith('<') ? given : `<${given}>`)
 
-const said = (description: string) => Type.String({ description })
 const BOUNCES = [...BOUNCE_CATEGORIES, 'undetermined'] as const
 
 const conditions = {
-  status: condition(said('Comma-separated. Only emails whose last event is one of these.'), statuses),
-  domain: condition(said('Only emails whose From address is in this domain.'), withoutAt),
-  from: condition(said('Only emails whose From field contains this text.')),
-  to: condition(said('Only emails to this address, or to an address that contains this text.')),
-  to_domain: condition(said('Only emails to a recipient in this domain.'), withoutAt),
-  tag: condition(said('Only emails with this tag: `name` or `name:value`.'), tag),
-  key: condition(said('Only emails sent with this API key: its id or name.')),
-  subject: condition(said('Only emails whose subject contains each of these words.'), words),
+  status: condition(string('Comma-separated. Only emails whose last event is one of these.'), statuses),
+  domain: condition(string('Only emails whose From address is in this domain.'), withoutAt),
+  from: condition(string('Only emails whose From field contains this text.')),
+  to: condition(string('Only emails to this address, or to an address that contains this text.')),
+  to_domain: condition(string('Only emails to a recipient in this domain.'), withoutAt),
+  tag: condition(string('Only emails with this tag: `name` or `name:value`.'), tag),
+  key: condition(string('Only emails sent with this API key: its id or name.')),
+  subject: condition(string('Only emails whose subject contains each of these words.'), words),
   id: condition(idSchema('Only the email with this id.'), parseId),
-  message_id: condition(said('Only emails with this Message-ID.'), messageId),
+  message_id: condition(string('Only emails with this Message-ID.'), messageId),
   broadcast: condition(idSchema('Only emails of the broadcast with this id.'), parseId),
-  reply: condition(said('Only emails whose last SMTP reply contains this text, such as a queue id.')),
-  since: condition(said('Only emails accepted at or after this time (ISO 8601).'), parseInstant),
-  until: condition(said('Only emails accepted before this time (ISO 8601).'), parseInstant),
+  reply: condition(string('Only emails whose last SMTP reply contains this text, such as a queue id.')),
+  since: condition(string('Only emails accepted at or after this time (ISO 8601).'), parseInstant),
+  until: condition(string('Only emails accepted before this time (ISO 8601).'), parseInstant),
   event: choiceCondition(
     EVENT_COUNTERS,
     'Only emails to which this happened, even if something else happened later. The values are names of metrics. All conditions about events must match the same event.',
   ),
-  event_since: condition(said('The event happened at or after this time (ISO 8601).'), parseInstant),
-  event_until: condition(said('The event happened before this time (ISO 8601).'), parseInstant),
-  provider: condition(said('The event concerned a recipient at this mailbox provider (its id).')),
+  event_since: condition(string('The event happened at or after this time (ISO 8601).'), parseInstant),
+  event_until: condition(string('The event happened before this time (ISO 8601).'), parseInstant),
+  provider: condition(string('The event concerned a recipient at this mailbox provider (its id).')),
   bounce: choiceCondition(
     BOUNCES,
     'The event was a bounce of this category. `undetermined`: a bounce without a known category.',

@@ -11,138 +11,122 @@ import type {
 import { operationsIn, nonJsonContent } from './operation.ts'
 import { choice, id, page, path, pathId, query } from './parameters.ts'
 import { TagSchema } from './sending.ts'
-import { described, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import {
+  array,
+  boolean,
+  integer,
+  kind,
+  literals,
+  Nullable,
+  object,
+  optionalOrNull,
+  string,
+} from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import { SuppressionList } from './suppressions.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { presentWebhookDeliverySummary, WebhookEventSummary } from './webhook-events.ts'
 
 /** The state of a recipient. */
-export const RecipientStatus = literals(RECIPIENT_STATUSES, {
-  description:
-    'Status of this recipient: `queued` or `scheduled` before the first attempt, `sent` during it, `delayed` after it; `complained` after a complaint.',
-})
+export const RecipientStatus = literals(
+  RECIPIENT_STATUSES,
+  'Status of this recipient: `queued` or `scheduled` before the first attempt, `sent` during it, `delayed` after it; `complained` after a complaint.',
+)
 export type RecipientStatus = Static<typeof RecipientStatus>
 
 /** Numbers of recipients by state. */
-export const RecipientCounts = Type.Object(
+export const RecipientCounts = object(
+  'Number of recipients with each status. Statuses without recipients are absent.',
   Object.fromEntries(
     RECIPIENT_STATUSES.map((status) => [
       status,
-      Type.Optional(Type.Integer({ minimum: 1, description: `Recipients with the status \`${status}\`.` })),
+      Type.Optional(integer(`Recipients with the status \`${status}\`.`, { minimum: 1 })),
     ]),
   ) as Record<
     (typeof RECIPIENT_STATUSES)[number],
     ReturnType<typeof Type.Optional<ReturnType<typeof Type.Integer>>>
   >,
-  { description: 'Number of recipients with each status. Statuses without recipients are absent.' },
 )
 export type RecipientCounts = Static<typeof RecipientCounts>
 
 const summary = {
   id: Id,
-  message_id: Nullable(Type.String(), described('The Message-ID field, in angle brackets.')),
-  to: Type.Array(Type.String(), described('The To field, one address each.')),
-  from: Type.String(described('The From field.')),
+  message_id: Nullable(Type.String(), 'The Message-ID field, in angle brackets.'),
+  to: array(Type.String(), 'The To field, one address each.'),
+  from: string('The From field.'),
   created_at: Timestamp,
-  subject: Type.String(described('The subject.')),
-  bcc: Nullable(Type.Array(Type.String()), described('Recipients hidden from the others; null: none.')),
-  cc: Nullable(Type.Array(Type.String()), described('The Cc field, one address each; null: none.')),
-  reply_to: Nullable(Type.Array(Type.String()), described('Address for replies; null: the sender.')),
-  last_event: literals(LAST_EVENTS, described('The last event.')),
-  scheduled_at: Nullable(Timestamp, described('When it will be sent; null: not scheduled.')),
-  broadcast_id: Type.Optional(
-    Type.String({ format: 'uuid', description: 'The broadcast that it is part of. Absent: none.' }),
-  ),
+  subject: string('The subject.'),
+  bcc: Nullable(Type.Array(Type.String()), 'Recipients hidden from the others; null: none.'),
+  cc: Nullable(Type.Array(Type.String()), 'The Cc field, one address each; null: none.'),
+  reply_to: Nullable(Type.Array(Type.String()), 'Address for replies; null: the sender.'),
+  last_event: literals(LAST_EVENTS, 'The last event.'),
+  scheduled_at: Nullable(Timestamp, 'When it will be sent; null: not scheduled.'),
+  broadcast_id: Type.Optional(string('The broadcast that it is part of. Absent: none.', { format: 'uuid' })),
 }
 
 /** An element of GET /emails. */
-export const EmailSummary = Type.Object(summary, described('An email, without its content.'))
+export const EmailSummary = object('An email, without its content.', summary)
 export type EmailSummary = Static<typeof EmailSummary>
 export const EmailList = listOf(EmailSummary, 'emails')
 export type EmailList = Static<typeof EmailList>
 
 /** GET /emails/:id */
-export const Email = Type.Object(
-  {
-    object: kind('email'),
-    ...summary,
-    html: Nullable(Type.String(), described('The HTML, as sent; null: none.')),
-    text: Nullable(Type.String(), described('The plain text, as sent; null: none.')),
-    tags: Type.Array(TagSchema, described('The tags of the email.')),
-    variant: Type.Optional(
-      literals(VARIANTS, described('The variant of the A/B test of its broadcast. Absent: none.')),
-    ),
-    template: Type.Optional(
-      Type.Object(
-        {
-          id: Type.String(described('The id of the template.')),
-          version_id: Type.String(described('The id of the version.')),
-        },
-        described('The version of a template that it was made from. Absent: none.'),
-      ),
-    ),
-  },
-  described('An email.'),
-)
+export const Email = object('An email.', {
+  object: kind('email'),
+  ...summary,
+  html: Nullable(Type.String(), 'The HTML, as sent; null: none.'),
+  text: Nullable(Type.String(), 'The plain text, as sent; null: none.'),
+  tags: array(TagSchema, 'The tags of the email.'),
+  variant: Type.Optional(literals(VARIANTS, 'The variant of the A/B test of its broadcast. Absent: none.')),
+  template: Type.Optional(
+    object('The version of a template that it was made from. Absent: none.', {
+      id: string('The id of the template.'),
+      version_id: string('The id of the version.'),
+    }),
+  ),
+})
 export type Email = Static<typeof Email>
 
 /** Body of PATCH /emails/:id */
-export const UpdateEmail = Type.Object(
-  {
-    scheduled_at: Type.String({
-      description: 'The new time, at most 30 days ahead: ISO 8601 or English words.',
-      examples: ['in 1 hour'],
-    }),
-  },
-  described('The new time of a scheduled email.'),
-)
+export const UpdateEmail = object('The new time of a scheduled email.', {
+  scheduled_at: string('The new time, at most 30 days ahead: ISO 8601 or English words.', {
+    examples: ['in 1 hour'],
+  }),
+})
 
 /** The response to changes of an email. */
-export const EmailChanged = Type.Object({ object: kind('email'), id: Id }, described('The changed email.'))
+export const EmailChanged = object('The changed email.', { object: kind('email'), id: Id })
 
 /** Body of POST /emails/:id/share */
-export const ShareEmail = Type.Object(
-  {
-    expires_in: Type.Optional(
-      Nullable(
-        Type.String({ examples: ['2 hours'] }),
-        described(
-          'How long the link works: a duration such as `10m`, `2 hours` or `1 day`. Default and maximum: 48 hours.',
-        ),
-      ),
-    ),
-  },
-  described('Options of the link. The body is optional.'),
-)
+export const ShareEmail = object('Options of the link. The body is optional.', {
+  expires_in: optionalOrNull(
+    Type.String({ examples: ['2 hours'] }),
+    'How long the link works: a duration such as `10m`, `2 hours` or `1 day`. Default and maximum: 48 hours.',
+  ),
+})
 
 /** POST /emails/:id/share */
-export const EmailShared = Type.Object(
-  {
-    object: kind('email'),
-    id: Id,
-    url: Type.String(described('A link that shows the email to anyone who has it.')),
-  },
-  described('The link.'),
-)
+export const EmailShared = object('The link.', {
+  object: kind('email'),
+  id: Id,
+  url: string('A link that shows the email to anyone who has it.'),
+})
 
 /** An element of GET /emails/:id/webhooks. */
-export const EmailWebhookEvent = Type.Object(
-  { ...WebhookEventSummary.properties, webhook_id: Id },
-  described('A webhook delivery of an email.'),
-)
+export const EmailWebhookEvent = object('A webhook delivery of an email.', {
+  ...WebhookEventSummary.properties,
+  webhook_id: Id,
+})
 
 /** Maximum number of webhook deliveries of an email in a list. */
 export const MAX_WEBHOOK_DELIVERIES = 100
 
 /** GET /emails/:id/webhooks */
-export const EmailWebhookEvents = Type.Object(
-  {
-    object: kind('list'),
-    has_more: Type.Boolean(described('Whether there are more than the first 100.')),
-    data: Type.Array(EmailWebhookEvent, described('Oldest first.')),
-  },
-  described('Webhook deliveries of an email.'),
-)
+export const EmailWebhookEvents = object('Webhook deliveries of an email.', {
+  object: kind('list'),
+  has_more: boolean('Whether there are more than the first 100.'),
+  data: array(EmailWebhookEvent, 'Oldest first.'),
+})
 export type EmailWebhookEvents = Static<typeof EmailWebhookEvents>
 
 const emailOperation = operationsIn('Emails')

@@ -1,67 +1,58 @@
 import { Type, type Static } from 'typebox'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { boolean, integer, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import type { Erasure as StoredErasure, ErasureCounts as StoredErasureCounts } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
 import { page, path, pathId, query } from './parameters.ts'
 
-const count = (description: string) => Type.Integer({ description })
-
 /** Numbers of changed or removed objects, by kind. */
-export const ErasureCounts = Type.Object(
-  {
-    deliveries: count('Queued deliveries that failed because of the erasure.'),
-    emails: count('Emails with the address.'),
-    recipients: count('Recipients replaced by a pseudonym.'),
-    bodies: count('Emails whose body was removed.'),
-    bodies_later: count(
-      'Emails whose body will be removed when all deliveries to other recipients are final.',
-    ),
-    events: count('Events.'),
-    attempts: count('Transcripts of attempts.'),
-    requests: count('Logged requests.'),
-    webhook_deliveries: count('Webhook payloads.'),
-    webhook_attempts: count('Webhook responses.'),
-    receipts: count('Responses stored for idempotency keys.'),
-    received_messages: count(
-      'Removed messages: messages to return paths with the address or about an email to it, and messages to postmaster.',
-    ),
-    contacts: count('Contacts. Their opt-outs are kept as a hash.'),
-    consents: count('Entries of the consent log, kept with a hash, without IP and user agent.'),
-    import_rejects: count('Rejected rows of imports, removed.'),
-    sent_events: count('Custom events about the address, removed. Runs of automations go with them.'),
-    suppressions: count('Suppression list entries, kept as a hash.'),
-  },
-  { description: 'Number of changed or removed items, by kind.' },
-)
+export const ErasureCounts = object('Number of changed or removed items, by kind.', {
+  deliveries: integer('Queued deliveries that failed because of the erasure.'),
+  emails: integer('Emails with the address.'),
+  recipients: integer('Recipients replaced by a pseudonym.'),
+  bodies: integer('Emails whose body was removed.'),
+  bodies_later: integer(
+    'Emails whose body will be removed when all deliveries to other recipients are final.',
+  ),
+  events: integer('Events.'),
+  attempts: integer('Transcripts of attempts.'),
+  requests: integer('Logged requests.'),
+  webhook_deliveries: integer('Webhook payloads.'),
+  webhook_attempts: integer('Webhook responses.'),
+  receipts: integer('Responses stored for idempotency keys.'),
+  received_messages: integer(
+    'Removed messages: messages to return paths with the address or about an email to it, and messages to postmaster.',
+  ),
+  contacts: integer('Contacts. Their opt-outs are kept as a hash.'),
+  consents: integer('Entries of the consent log, kept with a hash, without IP and user agent.'),
+  import_rejects: integer('Rejected rows of imports, removed.'),
+  sent_events: integer('Custom events about the address, removed. Runs of automations go with them.'),
+  suppressions: integer('Suppression list entries, kept as a hash.'),
+})
 
 /** POST /erasures, GET /erasures/:id, an element of GET /erasures. Not part of the hosted API. */
-export const Erasure = Type.Object(
-  {
-    object: kind('erasure'),
-    id: Nullable(Id, { description: 'Null for a dry run.' }),
-    status: literals(['dry_run', 'running', 'done'], { description: 'running: the counts still grow.' }),
-    address_hash: Nullable(Type.String(), {
-      description: 'HMAC-SHA-256 of the address with a key of the server. The address itself is not stored.',
-    }),
-    actor: Nullable(Type.String(), { description: 'Who started it: a user, or the id of an API key.' }),
-    created_at: Timestamp,
-    finished_at: Nullable(Timestamp, { description: 'Null: not finished yet.' }),
-    counts: ErasureCounts,
-  },
-  { description: 'The receipt of an erasure.' },
-)
+export const Erasure = object('The receipt of an erasure.', {
+  object: kind('erasure'),
+  id: Nullable(Id, 'Null for a dry run.'),
+  status: literals(['dry_run', 'running', 'done'], 'running: the counts still grow.'),
+  address_hash: Nullable(
+    Type.String(),
+    'HMAC-SHA-256 of the address with a key of the server. The address itself is not stored.',
+  ),
+  actor: Nullable(Type.String(), 'Who started it: a user, or the id of an API key.'),
+  created_at: Timestamp,
+  finished_at: Nullable(Timestamp, 'Null: not finished yet.'),
+  counts: ErasureCounts,
+})
 export type Erasure = Static<typeof Erasure>
 export const ErasureList = listOf(Erasure, 'erasures')
 
 /** POST /erasures */
-export const CreateErasure = Type.Object(
-  {
-    address: Type.String({ description: 'The address to erase.', examples: ['ada@example.com'] }),
-    dry_run: Type.Optional(Type.Boolean({ description: 'true: only count, without erasing.' })),
-  },
-  { description: 'The address to erase.' },
-)
+export const CreateErasure = object('The address to erase.', {
+  address: string('The address to erase.', { examples: ['ada@example.com'] }),
+  dry_run: Type.Optional(boolean('true: only count, without erasing.')),
+})
 
 const operation = operationsIn('Erasures')
 

@@ -1,42 +1,31 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, Nullable, Timestamp } from './shared.ts'
+import { array, boolean, integer, kind, Nullable, object, string } from './schemas.ts'
+import { Deleted, Id, Timestamp } from './shared.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 
-const Code = Type.String({
-  minLength: 1,
-  maxLength: 40,
-  description: 'The code. Spaces and hyphens are ignored.',
-})
-const Encoded = Type.String({ maxLength: 16_384, description: 'Bytes in base64url, from the browser.' })
-const Name = Type.String({ minLength: 1, maxLength: 100, description: 'Name of the passkey.' })
+const Code = string('The code. Spaces and hyphens are ignored.', { minLength: 1, maxLength: 40 })
+const Encoded = string('Bytes in base64url, from the browser.', { maxLength: 16_384 })
+const Name = string('Name of the passkey.', { minLength: 1, maxLength: 100 })
 
 const answerOf = <T extends Parameters<typeof Type.Object>[0]>(response: T) =>
-  Type.Object(
-    {
-      id: Encoded,
-      rawId: Encoded,
-      type: Type.Literal('public-key', { description: 'Always `public-key`.' }),
-      authenticatorAttachment: Type.Optional(
-        Type.Unsafe<'cross-platform' | 'platform'>(
-          Type.String({ description: 'Whether the authenticator is built in.' }),
-        ),
-      ),
-      clientExtensionResults: Type.Unsafe<object>(Type.Object({}, { description: 'Results of extensions.' })),
-      response: Type.Object(response, { description: 'The signed challenge.' }),
-    },
-    { description: 'A WebAuthn credential, from `toJSON` in the browser.' },
-  )
+  object('A WebAuthn credential, from `toJSON` in the browser.', {
+    id: Encoded,
+    rawId: Encoded,
+    type: Type.Literal('public-key', { description: 'Always `public-key`.' }),
+    authenticatorAttachment: Type.Optional(
+      Type.Unsafe<'cross-platform' | 'platform'>(string('Whether the authenticator is built in.')),
+    ),
+    clientExtensionResults: Type.Unsafe<object>(object('Results of extensions.', {})),
+    response: object('The signed challenge.', response),
+  })
 
 /** A new passkey in the browser's format. */
 export const PasskeyRegistration = answerOf({
   clientDataJSON: Encoded,
   attestationObject: Encoded,
   transports: Type.Optional(
-    Type.Array(Type.String({ maxLength: 40 }), {
-      maxItems: 10,
-      description: 'Transports of the authenticator.',
-    }),
+    array(Type.String({ maxLength: 40 }), 'Transports of the authenticator.', { maxItems: 10 }),
   ),
 })
 
@@ -49,129 +38,98 @@ export const PasskeyAssertion = answerOf({
 })
 
 /** POST /session/totp, POST /session/recovery-code and POST /account/totp/confirm. */
-export const CodeInput = Type.Object(
-  { code: Code },
-  { description: 'A code from the authenticator app, or a recovery code.' },
-)
+export const CodeInput = object('A code from the authenticator app, or a recovery code.', { code: Code })
 
 /** POST /session/passkey */
-export const PasskeyInput = Type.Object(
-  { response: PasskeyAssertion },
-  { description: 'The response of the passkey.' },
-)
+export const PasskeyInput = object('The response of the passkey.', { response: PasskeyAssertion })
 
 /** The options that a page passes to the browser to create or use a passkey. */
-export const PasskeyOptions = Type.Object(
-  {
-    object: kind('passkey_options'),
-    options: Type.Unsafe<object>(
-      Type.Object({}, { description: 'WebAuthn options as JSON, valid for a few minutes and one response.' }),
-    ),
-  },
-  { description: 'What the browser needs for a passkey.' },
-)
+export const PasskeyOptions = object('What the browser needs for a passkey.', {
+  object: kind('passkey_options'),
+  options: Type.Unsafe<object>(
+    object('WebAuthn options as JSON, valid for a few minutes and one response.', {}),
+  ),
+})
 
 /** A passkey. */
-export const Passkey = Type.Object(
-  {
-    object: kind('passkey'),
-    id: Id,
-    name: Name,
-    host: Type.String({ description: 'The hostname that the passkey is bound to. It works on no other.' }),
-    synced: Type.Boolean({
-      description: 'Whether it is synced to an account instead of stored on one device.',
-    }),
-    created_at: Timestamp,
-    last_used_at: Nullable(Timestamp, { description: 'Null: never.' }),
-  },
-  { description: 'A passkey on a device or in a password manager.' },
-)
+export const Passkey = object('A passkey on a device or in a password manager.', {
+  object: kind('passkey'),
+  id: Id,
+  name: Name,
+  host: string('The hostname that the passkey is bound to. It works on no other.'),
+  synced: boolean('Whether it is synced to an account instead of stored on one device.'),
+  created_at: Timestamp,
+  last_used_at: Nullable(Timestamp, 'Null: never.'),
+})
 export type Passkey = Static<typeof Passkey>
 
 /** GET /account/factors */
-export const Factors = Type.Object(
-  {
-    object: kind('factors'),
-    totp: Nullable(
-      Type.Object(
-        { created_at: Timestamp, last_used_at: Nullable(Timestamp, { description: 'Null: never.' }) },
-        { description: 'The authenticator app.' },
-      ),
-      { description: 'Null: no app is set up.' },
-    ),
-    passkeys: Type.Array(Passkey, { description: 'Oldest first.' }),
-    recovery_codes: Type.Integer({ description: 'Number of unused codes.' }),
-    has_password: Type.Boolean({ description: 'Whether the account has a password.' }),
-    proved: Type.Boolean({
-      description: 'Whether second steps can be changed now, without confirming the identity again.',
+export const Factors = object("The user's second steps.", {
+  object: kind('factors'),
+  totp: Nullable(
+    object('The authenticator app.', {
+      created_at: Timestamp,
+      last_used_at: Nullable(Timestamp, 'Null: never.'),
     }),
-    factor_needed: Type.Boolean({
-      description: 'Whether this requires a second step, because the session started with only the password.',
-    }),
-  },
-  { description: "The user's second steps." },
-)
+    'Null: no app is set up.',
+  ),
+  passkeys: array(Passkey, 'Oldest first.'),
+  recovery_codes: integer('Number of unused codes.'),
+  has_password: boolean('Whether the account has a password.'),
+  proved: boolean('Whether second steps can be changed now, without confirming the identity again.'),
+  factor_needed: boolean(
+    'Whether this requires a second step, because the session started with only the password.',
+  ),
+})
 export type Factors = Static<typeof Factors>
 
 /** POST /account/totp */
-export const TotpStarted = Type.Object(
-  {
-    object: kind('totp'),
-    secret: Type.String({ description: 'In base32, for manual entry. Shown once.' }),
-    uri: Type.String({ description: 'The same as a URI for a QR code.' }),
-  },
-  { description: 'The secret for an authenticator app.' },
-)
+export const TotpStarted = object('The secret for an authenticator app.', {
+  object: kind('totp'),
+  secret: string('In base32, for manual entry. Shown once.'),
+  uri: string('The same as a URI for a QR code.'),
+})
 
-const Codes = Type.Array(Type.String(), { description: 'Store them safely. Each works once. Shown once.' })
+const Codes = array(Type.String(), 'Store them safely. Each works once. Shown once.')
 
 /** POST /account/recovery-codes */
-export const RecoveryCodes = Type.Object(
-  { object: kind('recovery_codes'), recovery_codes: Codes },
-  { description: 'Recovery codes for when the other second steps are lost.' },
-)
+export const RecoveryCodes = object('Recovery codes for when the other second steps are lost.', {
+  object: kind('recovery_codes'),
+  recovery_codes: Codes,
+})
 
 /** POST /account/totp/confirm and POST /account/passkeys */
-export const FactorAdded = Type.Object(
-  {
-    object: kind('factor'),
-    recovery_codes: Nullable(Codes, { description: 'Null: recovery codes already exist.' }),
-  },
-  { description: 'A second step that is now active.' },
-)
+export const FactorAdded = object('A second step that is now active.', {
+  object: kind('factor'),
+  recovery_codes: Nullable(Codes, 'Null: recovery codes already exist.'),
+})
 export type FactorAdded = Static<typeof FactorAdded>
 
 /** POST /account/passkeys */
-export const AddPasskey = Type.Object(
-  { name: Name, response: PasskeyRegistration },
-  { description: 'A passkey created by the browser.' },
-)
+export const AddPasskey = object('A passkey created by the browser.', {
+  name: Name,
+  response: PasskeyRegistration,
+})
 
 /** PATCH /account/passkeys/:id */
-export const RenamePasskey = Type.Object({ name: Name }, { description: 'The new name.' })
+export const RenamePasskey = object('The new name.', { name: Name })
 
 /** DELETE /account/totp and DELETE /account/passkeys/:id */
-export const FactorRemoved = Type.Object(
-  { object: kind('factor'), deleted: Deleted },
-  { description: 'The removed second step.' },
-)
+export const FactorRemoved = object('The removed second step.', { object: kind('factor'), deleted: Deleted })
 
 /** POST /account/proof: exactly one kind of proof. */
-export const Proof = Type.Object(
-  {
-    password: Type.Optional(Type.String({ description: 'The password of the account.' })),
-    code: Type.Optional(Code),
-    recovery_code: Type.Optional(Code),
-    response: Type.Optional(PasskeyAssertion),
-  },
-  { description: 'One of the ways to confirm the identity.' },
-)
+export const Proof = object('One of the ways to confirm the identity.', {
+  password: Type.Optional(string('The password of the account.')),
+  code: Type.Optional(Code),
+  recovery_code: Type.Optional(Code),
+  response: Type.Optional(PasskeyAssertion),
+})
 
 /** POST /account/proof */
-export const ProofAccepted = Type.Object(
-  { object: kind('proof'), proved: Type.Literal(true, { description: 'Always true.' }) },
-  { description: 'For a few minutes, second steps can be changed.' },
-)
+export const ProofAccepted = object('For a few minutes, second steps can be changed.', {
+  object: kind('proof'),
+  proved: Type.Literal(true, { description: 'Always true.' }),
+})
 
 const proven =
   'Requires a password or second step entered within the last ten minutes (`POST /account/proof`); signing in counts. Not part of the hosted API.'

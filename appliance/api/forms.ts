@@ -5,69 +5,52 @@ import { PAGE_LANGUAGES } from '../mail/unsubscribe-page.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
 import {
+  array,
+  boolean,
   count,
-  Deleted,
-  described,
-  Id,
   kind,
-  listOf,
   literals,
   Nullable,
+  object,
   optionalText,
-  Timestamp,
-} from './shared.ts'
+  record,
+  string,
+} from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
 const USUAL = 'null: the default text.'
 const own = (what: string, most: string) =>
-  Nullable(Type.String(), described(`${what}, at most ${most} characters; ${USUAL}`))
+  Nullable(Type.String(), `${what}, at most ${most} characters; ${USUAL}`)
 const texts = {
   title: own('Heading of the page', '100'),
   text: own('Text below the heading', '1,000'),
-  consent: Nullable(
-    Type.String(),
-    described('What the person agrees to, at most 1,000 characters; null: nothing.'),
-  ),
+  consent: Nullable(Type.String(), 'What the person agrees to, at most 1,000 characters; null: nothing.'),
   button: own('Button', '50'),
   subject: own('Subject of the confirmation email', '200'),
   message: own('First paragraph of the confirmation email', '1,000'),
-  labels: Type.Record(
+  labels: record(
     Type.String(),
-    Type.String(),
-    described(
-      'Labels of fields, by name, at most 100 characters each. A property without one shows its key.',
-    ),
+    'Labels of fields, by name, at most 100 characters each. A property without one shows its key.',
   ),
 }
-const Words = Type.Object(texts, described('Your own texts in one language.'))
-const GivenWords = Type.Partial(
-  Type.Object(texts),
-  described('Your own texts in one language; absent: the default text.'),
-)
+const Words = object('Your own texts in one language.', texts)
+const GivenWords = Type.Partial(Type.Object(texts), {
+  description: 'Your own texts in one language; absent: the default text.',
+})
 
-const Field = Type.Object(
-  {
-    name: Type.String({
-      description: '`first_name`, `last_name`, or the key of a contact property.',
-      examples: ['first_name'],
-    }),
-    required: Type.Boolean(described('Whether it can’t be left empty.')),
-  },
-  described('A field of the form besides the address.'),
-)
-const name = Type.String({
-  description: 'For your team only. At most 100 characters.',
+const Field = object('A field of the form besides the address.', {
+  name: string('`first_name`, `last_name`, or the key of a contact property.', { examples: ['first_name'] }),
+  required: boolean('Whether it can’t be left empty.'),
+})
+const name = string('For your team only. At most 100 characters.', {
   examples: ['Newsletter on the website'],
 })
-const from = Type.String({
-  description: 'Sender of the confirmation email, at a verified domain.',
+const from = string('Sender of the confirmation email, at a verified domain.', {
   examples: ['Acme <news@acme.com>'],
 })
-const status = literals(
-  FORM_STATUSES,
-  described('disabled: it accepts no sign-ups. Links in emails still work.'),
-)
-const ids = (what: string) => Type.Array(Type.String(), described(what))
+const status = literals(FORM_STATUSES, 'disabled: it accepts no sign-ups. Links in emails still work.')
+const ids = (what: string) => array(Type.String(), what)
 const SEGMENTS = 'Segments without rules that people are added to, at most 20.'
 const TOPICS = 'Topics that people are subscribed to, at most 20.'
 const FIELDS = 'Fields of the form besides the address, in order, at most 20.'
@@ -75,36 +58,33 @@ const LANGUAGES = `Languages of the page and the email: ${PAGE_LANGUAGES.join(',
 const ORIGINS = 'Other sites that may contain the form, at most 20, such as `https://acme.com`.'
 
 /** GET /forms/:id. Not part of the hosted API. */
-export const Form = Type.Object(
-  {
-    object: kind('form'),
-    id: Id,
-    name,
-    status,
-    segment_ids: ids(SEGMENTS),
-    topic_ids: ids(TOPICS),
-    fields: Type.Array(Field, described(FIELDS)),
-    from,
-    languages: Type.Array(literals(PAGE_LANGUAGES), described(LANGUAGES)),
-    words: Type.Record(Type.String(), Words, described('Your own texts by language.')),
-    submitted_url: Nullable(
-      Type.String(),
-      described('Where the browser goes after the sign-up; null: to a page of this server.'),
-    ),
-    confirmed_url: Nullable(
-      Type.String(),
-      described('Where it goes after the confirmation; null: to a page of this server.'),
-    ),
-    allowed_origins: Type.Array(Type.String(), described(ORIGINS)),
-    url: Nullable(Type.String(), described('The form’s own page; null: the server has no public address.')),
-    html: Nullable(Type.String(), described('The form as HTML for your site; null without `url`.')),
-    submitted: count('Sign-ups so far.'),
-    confirmed: count('Confirmed sign-ups so far.'),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  },
-  described('A sign-up form.'),
-)
+export const Form = object('A sign-up form.', {
+  object: kind('form'),
+  id: Id,
+  name,
+  status,
+  segment_ids: ids(SEGMENTS),
+  topic_ids: ids(TOPICS),
+  fields: array(Field, FIELDS),
+  from,
+  languages: array(literals(PAGE_LANGUAGES), LANGUAGES),
+  words: record(Words, 'Your own texts by language.'),
+  submitted_url: Nullable(
+    Type.String(),
+    'Where the browser goes after the sign-up; null: to a page of this server.',
+  ),
+  confirmed_url: Nullable(
+    Type.String(),
+    'Where it goes after the confirmation; null: to a page of this server.',
+  ),
+  allowed_origins: array(Type.String(), ORIGINS),
+  url: Nullable(Type.String(), 'The form’s own page; null: the server has no public address.'),
+  html: Nullable(Type.String(), 'The form as HTML for your site; null without `url`.'),
+  submitted: count('Sign-ups so far.'),
+  confirmed: count('Confirmed sign-ups so far.'),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
 export type Form = Static<typeof Form>
 export const FormList = listOf(Form, 'forms')
 
@@ -112,31 +92,25 @@ const optional = {
   status: Type.Optional(status),
   segment_ids: Type.Optional(ids(SEGMENTS)),
   topic_ids: Type.Optional(ids(TOPICS)),
-  fields: Type.Optional(Type.Array(Field, described(FIELDS))),
-  languages: Type.Optional(Type.Array(Type.String(), described(`${LANGUAGES} Default: en.`))),
+  fields: Type.Optional(array(Field, FIELDS)),
+  languages: Type.Optional(array(Type.String(), `${LANGUAGES} Default: en.`)),
   words: Type.Optional(
-    Type.Record(
-      Type.String(),
-      Nullable(GivenWords),
-      described('Your own texts by language; null removes those of a language.'),
-    ),
+    record(Nullable(GivenWords), 'Your own texts by language; null removes those of a language.'),
   ),
   submitted_url: optionalText('Where the browser goes after the sign-up; null: to a page of this server.'),
   confirmed_url: optionalText('Where it goes after the confirmation; null: to a page of this server.'),
-  allowed_origins: Type.Optional(Type.Array(Type.String(), described(ORIGINS))),
+  allowed_origins: Type.Optional(array(Type.String(), ORIGINS)),
 }
 /** POST /forms */
-export const CreateForm = Type.Object({ name, from, ...optional }, described('A form to create.'))
+export const CreateForm = object('A form to create.', { name, from, ...optional })
 /** PATCH /forms/:id */
-export const UpdateForm = Type.Object(
-  { name: Type.Optional(name), from: Type.Optional(from), ...optional },
-  described('What to change. Other fields stay the same.'),
-)
+export const UpdateForm = object('What to change. Other fields stay the same.', {
+  name: Type.Optional(name),
+  from: Type.Optional(from),
+  ...optional,
+})
 export type UpdateForm = Static<typeof UpdateForm>
-export const FormDeleted = Type.Object(
-  { object: kind('form'), id: Id, deleted: Deleted },
-  described('The deleted form.'),
-)
+export const FormDeleted = object('The deleted form.', { object: kind('form'), id: Id, deleted: Deleted })
 
 const params = path({ id: pathId })
 const operation = operationsIn('Forms')

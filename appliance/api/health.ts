@@ -1,16 +1,13 @@
 import { Type, type Static } from 'typebox'
-import { kind, literals } from './shared.ts'
+import { array, kind, literals, object } from './schemas.ts'
 import { operationsIn } from './operation.ts'
 
 /** GET /healthz and GET /readyz. */
-export const Health = Type.Object(
-  {
-    object: kind('health'),
-    status: literals(['ok', 'unavailable'], { description: '`unavailable` comes with status 503.' }),
-    reasons: Type.Array(Type.String(), { description: 'What is wrong, and how to fix it.', examples: [[]] }),
-  },
-  { description: 'The health of the server.' },
-)
+export const Health = object('The health of the server.', {
+  object: kind('health'),
+  status: literals(['ok', 'unavailable'], '`unavailable` comes with status 503.'),
+  reasons: array(Type.String(), 'What is wrong, and how to fix it.', { examples: [[]] }),
+})
 export type Health = Static<typeof Health>
 
 const operation = operationsIn('Service')

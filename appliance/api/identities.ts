@@ -1,74 +1,56 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { kind, literals, Nullable, object, string } from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
 import { path, pathId, pathText } from './parameters.ts'
 
-const next = Type.Optional(
-  Type.String({ description: 'The dashboard page to open afterwards: a path below /dashboard.' }),
-)
-const providerId = Type.String({ description: 'The id in the configuration.' })
+const next = Type.Optional(string('The dashboard page to open afterwards: a path below /dashboard.'))
+const providerId = string('The id in the configuration.')
 
 /** An identity provider that people may sign in with. */
-export const SignInProvider = Type.Object(
-  {
-    object: kind('sign_in_provider'),
-    id: providerId,
-    label: Type.String({ description: 'The display name.' }),
-    preset: literals(['google', 'github', 'oidc'], { description: 'The protocol.' }),
-  },
-  { description: 'An identity provider for sign-in.' },
-)
+export const SignInProvider = object('An identity provider for sign-in.', {
+  object: kind('sign_in_provider'),
+  id: providerId,
+  label: string('The display name.'),
+  preset: literals(['google', 'github', 'oidc'], 'The protocol.'),
+})
 
 /** GET /session/providers */
 export const SignInProviderList = listOf(SignInProvider, 'the configured identity providers')
 
 /** POST /session/oidc/:id */
-export const StartProviderSignIn = Type.Object({ next }, { description: 'A sign-in request.' })
+export const StartProviderSignIn = object('A sign-in request.', { next })
 
 /** POST /account/identities */
-export const LinkIdentity = Type.Object(
-  { provider: providerId },
-  { description: 'Links an identity to your account.' },
-)
+export const LinkIdentity = object('Links an identity to your account.', { provider: providerId })
 
 /** The URL that the browser must open next. */
-export const ProviderRedirect = Type.Object(
-  {
-    object: kind('provider_departure'),
-    url: Type.String({
-      description: "The provider's page. The same browser must open it within ten minutes.",
-    }),
-  },
-  { description: 'Where the browser goes to sign in.' },
-)
+export const ProviderRedirect = object('Where the browser goes to sign in.', {
+  object: kind('provider_departure'),
+  url: string("The provider's page. The same browser must open it within ten minutes."),
+})
 
 /** A provider account that is linked to a user. */
-export const Identity = Type.Object(
-  {
-    object: kind('identity'),
-    id: Id,
-    provider: providerId,
-    label: Nullable(Type.String(), {
-      description:
-        'The name of the provider. Null: it is no longer configured, so this link cannot be used to sign in.',
-    }),
-    email: Type.String({ description: 'The address that the provider last reported.' }),
-    created_at: Timestamp,
-    last_used_at: Nullable(Type.String(), { description: 'The last sign-in with it; null: none yet.' }),
-  },
-  { description: 'A linked account at an identity provider.' },
-)
+export const Identity = object('A linked account at an identity provider.', {
+  object: kind('identity'),
+  id: Id,
+  provider: providerId,
+  label: Nullable(
+    Type.String(),
+    'The name of the provider. Null: it is no longer configured, so this link cannot be used to sign in.',
+  ),
+  email: string('The address that the provider last reported.'),
+  created_at: Timestamp,
+  last_used_at: Nullable(Type.String(), 'The last sign-in with it; null: none yet.'),
+})
 
 /** GET /account/identities */
 export const IdentityList = listOf(Identity, 'your linked accounts')
 
 /** DELETE /account/identities/:id */
-export const IdentityUnlinked = Type.Object(
+export const IdentityUnlinked = object(
+  'The account is unlinked. Sessions that started with the provider were ended, except this one.',
   { object: kind('identity'), id: Id, deleted: Deleted },
-  {
-    description:
-      'The account is unlinked. Sessions that started with the provider were ended, except this one.',
-  },
 )
 
 export type SignInProvider = Static<typeof SignInProvider>

@@ -2,25 +2,23 @@ import { Type, type Static } from 'typebox'
 import { IMAGE_TYPES, type ImageInfo, imagePath, MAX_IMAGE } from '../mail/image.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
 import { path, pathText } from './parameters.ts'
-import { Deleted, kind, listOf, literals, Timestamp } from './shared.ts'
+import { integer, kind, literals, object, string } from './schemas.ts'
+import { Deleted, listOf, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
 const types = Object.keys(IMAGE_TYPES) as (keyof typeof IMAGE_TYPES)[]
 
 /** POST /images. Not part of the hosted API. */
-export const Image = Type.Object(
-  {
-    object: kind('image'),
-    id: Type.String({ description: 'SHA-256 of the image as it is served, in hex.' }),
-    url: Type.String({ description: 'Where emails load the image. The address never changes.' }),
-    type: literals(types, { description: 'Media type, found by the bytes.' }),
-    width: Type.Integer({ description: 'Width in pixels.' }),
-    height: Type.Integer({ description: 'Height in pixels.' }),
-    bytes: Type.Integer({ description: 'Size in bytes, without metadata.' }),
-    created_at: Timestamp,
-  },
-  { description: 'An image for emails.' },
-)
+export const Image = object('An image for emails.', {
+  object: kind('image'),
+  id: string('SHA-256 of the image as it is served, in hex.'),
+  url: string('Where emails load the image. The address never changes.'),
+  type: literals(types, 'Media type, found by the bytes.'),
+  width: integer('Width in pixels.'),
+  height: integer('Height in pixels.'),
+  bytes: integer('Size in bytes, without metadata.'),
+  created_at: Timestamp,
+})
 export type Image = Static<typeof Image>
 
 export const ImageList = listOf(Image, 'images')
@@ -49,7 +47,7 @@ export const deleteImage = operation('DELETE /images/:id', {
   response: {
     200: Type.Object({
       object: kind('image'),
-      id: Type.String({ description: 'The id of the image.' }),
+      id: string('The id of the image.'),
       deleted: Deleted,
     }),
   },

@@ -1,42 +1,33 @@
 /** How many sent emails of a domain failed each check. */
-import { Type, type Static } from 'typebox'
+import type { Static } from 'typebox'
 import type { InsightCounts } from '../mail/insight-counts.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId, query } from './parameters.ts'
-import { Count, lastDays } from './report-summaries.ts'
-import { described, Id, kind } from './shared.ts'
+import { lastDays } from './report-summaries.ts'
+import { arrayOfObjects, count, kind, object, string } from './schemas.ts'
+import { Id } from './shared.ts'
 
-const check = Type.String({ description: 'Id of the check, as in insights.', examples: ['text'] })
-const emails = Count('Emails that failed it.')
+const check = string('Id of the check, as in insights.', { examples: ['text'] })
+const emails = count('Emails that failed it.')
 
 /** GET /domains/:id/insights. Not part of the hosted API. */
-export const DomainInsights = Type.Object(
-  {
-    object: kind('domain_insights'),
-    domain_id: Id,
-    checked: Count('Emails that were checked.'),
-    failed: Type.Array(
-      Type.Object({
-        check,
-        emails,
-        note: Type.String({
-          description: 'The same in words, in English. The wording may change.',
-          examples: ['412 emails without a plain-text part'],
-        }),
-      }),
-      described('The checks that emails failed, the most first.'),
-    ),
-    days: Type.Array(
-      Type.Object({
-        date: Type.String({ description: 'UTC day.', examples: ['2026-11-25'] }),
-        checked: Count('Emails that were checked.'),
-        failed: Type.Array(Type.Object({ check, emails }), described('The checks that emails failed.')),
-      }),
-      described('Every day of the period, oldest first.'),
-    ),
-  },
-  described('What was wrong with the emails of a domain.'),
-)
+export const DomainInsights = object('What was wrong with the emails of a domain.', {
+  object: kind('domain_insights'),
+  domain_id: Id,
+  checked: count('Emails that were checked.'),
+  failed: arrayOfObjects('The checks that emails failed, the most first.', {
+    check,
+    emails,
+    note: string('The same in words, in English. The wording may change.', {
+      examples: ['412 emails without a plain-text part'],
+    }),
+  }),
+  days: arrayOfObjects('Every day of the period, oldest first.', {
+    date: string('UTC day.', { examples: ['2026-11-25'] }),
+    checked: count('Emails that were checked.'),
+    failed: arrayOfObjects('The checks that emails failed.', { check, emails }),
+  }),
+})
 export type DomainInsights = Static<typeof DomainInsights>
 
 /** Default length of the period, in days. */

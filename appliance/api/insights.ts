@@ -4,32 +4,24 @@ import { VERDICTS } from '../mail/insight.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { SendEmail } from './sending.ts'
-import { described, kind, literals, Nullable } from './shared.ts'
+import { array, kind, literals, Nullable, object, string } from './schemas.ts'
 
-export const Insight = Type.Object(
-  {
-    id: Type.String({ description: 'Which check.', examples: ['dmarc'] }),
-    verdict: literals(
-      VERDICTS,
-      described(
-        'block: it can’t be sent like this. attention: receivers or readers may object. advice: it could be better. pass: no problem.',
-      ),
-    ),
-    note: Type.String(described('What was found, as a sentence.')),
-    why: Nullable(Type.String(), described('Why it matters; null if it passed.')),
-    fix: Nullable(Type.String(), described('What to do about it; null if it passed.')),
-    evidence: Type.Array(Type.String(), described('What it was seen in, such as links; at most 5.')),
-  },
-  described('The result of one check.'),
-)
+export const Insight = object('The result of one check.', {
+  id: string('Which check.', { examples: ['dmarc'] }),
+  verdict: literals(
+    VERDICTS,
+    'block: it can’t be sent like this. attention: receivers or readers may object. advice: it could be better. pass: no problem.',
+  ),
+  note: string('What was found, as a sentence.'),
+  why: Nullable(Type.String(), 'Why it matters; null if it passed.'),
+  fix: Nullable(Type.String(), 'What to do about it; null if it passed.'),
+  evidence: array(Type.String(), 'What it was seen in, such as links; at most 5.'),
+})
 
-const Insights = Type.Object(
-  {
-    object: kind('insights'),
-    insights: Type.Array(Insight, described('The most urgent first.')),
-  },
-  described('Advice on an email.'),
-)
+const Insights = object('Advice on an email.', {
+  object: kind('insights'),
+  insights: array(Insight, 'The most urgent first.'),
+})
 export type Insights = Static<typeof Insights>
 
 const operation = operationsIn('Emails')

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { Id, Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
+import { array, boolean, integer, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import type { ListedRequest, RequestLog, RequestLogSummary } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
@@ -21,96 +22,82 @@ import { refuse } from '../mail/refusals.ts'
 import type { LogFilter } from '../storage/storage.ts'
 
 const summary = {
-  id: Type.String({
-    format: 'uuid',
-    description: 'The id of the request, which the response had as `x-request-id`.',
-  }),
+  id: string('The id of the request, which the response had as `x-request-id`.', { format: 'uuid' }),
   created_at: Timestamp,
-  endpoint: Type.String({
-    description:
-      'The path without its query. For SMTP: the port and the command that the reply answered, such as `smtp://587 MAIL FROM:<a@example.com>`.',
-    examples: ['/emails'],
-  }),
-  method: literals(['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD', 'SMTP'], {
-    description: 'The HTTP method. SMTP: a message or session of SMTP submission.',
-  }),
-  response_status: Type.Integer({
-    description: 'The HTTP status, or the SMTP reply code.',
-    examples: [200],
-  }),
-  user_agent: Nullable(Type.String({ examples: ['resend-node:6.38.0'] }), {
-    description: 'The client, from its User-Agent; null: none.',
-  }),
+  endpoint: string(
+    'The path without its query. For SMTP: the port and the command that the reply answered, such as `smtp://587 MAIL FROM:<a@example.com>`.',
+    { examples: ['/emails'] },
+  ),
+  method: literals(
+    ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'HEAD', 'SMTP'],
+    'The HTTP method. SMTP: a message or session of SMTP submission.',
+  ),
+  response_status: integer('The HTTP status, or the SMTP reply code.', { examples: [200] }),
+  user_agent: Nullable(
+    Type.String({ examples: ['resend-node:6.38.0'] }),
+    'The client, from its User-Agent; null: none.',
+  ),
   api_key_id: idSchema('The API key of the request.'),
-  duration_ms: Type.Integer({
-    description: 'From the first byte of the request to the last byte of the response.',
-  }),
-  ip: Type.String({ description: 'The IP address of the client.', examples: ['192.0.2.7'] }),
-  query: Nullable(Type.String({ examples: ['limit=10'] }), {
-    description: 'The query string, at most 1000 characters, with secrets removed; null: none.',
-  }),
-  enhanced_code: Nullable(Type.String({ examples: ['5.7.1'] }), {
-    description: 'The enhanced status code of the SMTP reply (RFC 3463); null: none, or HTTP.',
-  }),
-  message: Nullable(Type.String(), {
-    description: 'Why it was refused: the error message or SMTP reply text; null: not refused.',
-  }),
+  duration_ms: integer('From the first byte of the request to the last byte of the response.'),
+  ip: string('The IP address of the client.', { examples: ['192.0.2.7'] }),
+  query: Nullable(
+    Type.String({ examples: ['limit=10'] }),
+    'The query string, at most 1000 characters, with secrets removed; null: none.',
+  ),
+  enhanced_code: Nullable(
+    Type.String({ examples: ['5.7.1'] }),
+    'The enhanced status code of the SMTP reply (RFC 3463); null: none, or HTTP.',
+  ),
+  message: Nullable(
+    Type.String(),
+    'Why it was refused: the error message or SMTP reply text; null: not refused.',
+  ),
   envelope: Nullable(
     Type.Object({
-      mail_from: Type.String({ description: 'Empty for <>.' }),
-      rcpt_to: Type.Array(Type.String(), { description: 'The first accepted recipients.' }),
-      recipients: Type.Integer({ description: 'Number of accepted recipients.' }),
+      mail_from: string('Empty for <>.'),
+      rcpt_to: array(Type.String(), 'The first accepted recipients.'),
+      recipients: integer('Number of accepted recipients.'),
     }),
-    {
-      description:
-        'The envelope of an SMTP message (RFC 5321 §2.3.1); null: HTTP, no message, or no longer stored.',
-    },
+    'The envelope of an SMTP message (RFC 5321 §2.3.1); null: HTTP, no message, or no longer stored.',
   ),
 }
 
 /** An element of GET /logs. The hosted API lacks the fields from `api_key_id` on. */
-export const LogSummary = Type.Object(summary, { description: 'A request, without the bodies.' })
+export const LogSummary = object('A request, without the bodies.', summary)
 export type LogSummary = Static<typeof LogSummary>
 export const LogList = listOf(LogSummary, 'requests')
 export type LogList = Static<typeof LogList>
 
 /** GET /logs/search */
-export const LogSearch = Type.Object(
+export const LogSearch = object(
+  'Search results. Each request scans a limited number of log entries, so a page can be short or empty without being the last.',
   {
     object: kind('list'),
-    has_more: Type.Boolean({ description: 'Whether there are older requests that were not searched yet.' }),
-    data: Type.Array(LogSummary, { description: 'Matching requests, newest first.' }),
-    next: Nullable(Id, {
-      description:
-        'Cursor for the next page: pass it as `after`. It may be the id of a request that is not on this page. Null: no more results.',
-    }),
-    looked_back_to: Nullable(Timestamp, {
-      description: 'How far back this request searched; null: all logged requests.',
-    }),
-  },
-  {
-    description:
-      'Search results. Each request scans a limited number of log entries, so a page can be short or empty without being the last.',
+    has_more: boolean('Whether there are older requests that were not searched yet.'),
+    data: array(LogSummary, 'Matching requests, newest first.'),
+    next: Nullable(
+      Id,
+      'Cursor for the next page: pass it as `after`. It may be the id of a request that is not on this page. Null: no more results.',
+    ),
+    looked_back_to: Nullable(Timestamp, 'How far back this request searched; null: all logged requests.'),
   },
 )
 export type LogSearch = Static<typeof LogSearch>
 
 const body = (whose: string) =>
-  Nullable(Type.Record(Type.String(), Type.Unknown()), {
-    description: `The body of the ${whose} without secrets and files, at most 16 KiB. Omissions are noted in square brackets. An array is under \`data\`. Null: no body.`,
-  })
+  Nullable(
+    Type.Record(Type.String(), Type.Unknown()),
+    `The body of the ${whose} without secrets and files, at most 16 KiB. Omissions are noted in square brackets. An array is under \`data\`. Null: no body.`,
+  )
 
 /** GET /logs/:id */
-export const Log = Type.Object(
-  {
-    object: kind('log'),
-    ...summary,
-    request_body: body('request'),
-    response_body: body('answer'),
-    email_ids: Type.Array(Id, { description: 'The emails that this request created.' }),
-  },
-  { description: 'A request and its response.' },
-)
+export const Log = object('A request and its response.', {
+  object: kind('log'),
+  ...summary,
+  request_body: body('request'),
+  response_body: body('answer'),
+  email_ids: array(Id, 'The emails that this request created.'),
+})
 export type Log = Static<typeof Log>
 
 /** The methods of logged requests: those of HTTP, and messages or sessions over SMTP. */
@@ -151,24 +138,23 @@ function statuses(given: string, parameter: string): Required<Pick<LogFilter, 's
   return { statuses, enhanced: enhanced.map((code) => code.toLowerCase()) }
 }
 
-const said = (description: string) => Type.String({ description })
 const OF_EMAIL = 'Only the request that created this email, and its repetitions.'
 
 const conditions = {
-  method: condition(said(`Comma-separated. Only these methods: ${LOG_METHODS.join(', ')}.`), methods),
+  method: condition(string(`Comma-separated. Only these methods: ${LOG_METHODS.join(', ')}.`), methods),
   status: condition(
-    said(
+    string(
       'Comma-separated. Only these statuses: an HTTP status or SMTP reply code such as `422`, `4xx` for 400 to 499, or an enhanced code such as `5.7.1` or `5.7.x`.',
     ),
     statuses,
   ),
-  key: condition(said('Only requests with this API key: its id or name.')),
-  endpoint: condition(said('Only requests whose path, query or SMTP command contains this text.')),
-  ip: condition(said('Only requests from this IP address.')),
-  user_agent: condition(said('Only requests from clients whose name contains this text.')),
+  key: condition(string('Only requests with this API key: its id or name.')),
+  endpoint: condition(string('Only requests whose path, query or SMTP command contains this text.')),
+  ip: condition(string('Only requests from this IP address.')),
+  user_agent: condition(string('Only requests from clients whose name contains this text.')),
   email_id: condition(idSchema(OF_EMAIL), parseId),
-  since: condition(said('Only requests at or after this time (ISO 8601).'), parseInstant),
-  until: condition(said('Only requests before this time (ISO 8601).'), parseInstant),
+  since: condition(string('Only requests at or after this time (ISO 8601).'), parseInstant),
+  until: condition(string('Only requests before this time (ISO 8601).'), parseInstant),
 }
 /** The filter parameters in a request. */
 export type LogConditions = RawParameters<typeof conditions>

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { Id, kind, literals } from './shared.ts'
+import { array, arrayOfObjects, kind, literals, number, object, record, string } from './schemas.ts'
+import { Id } from './shared.ts'
 import { operationsIn } from './operation.ts'
 import { query, unparsedParameter } from './parameters.ts'
 import { isoTimestamp } from './timestamp.ts'
@@ -9,9 +10,9 @@ export const BREAKDOWNS = ['period', 'domain', 'provider', 'tag', 'broadcast', '
 
 /** The time format of metrics, `2026-07-01T00:00:00.000Z` (reference: wire format §1.3). */
 const Instant = (description: string) =>
-  Type.String({ format: 'date-time', description, examples: ['2026-07-01T00:00:00.000Z'] })
+  string(description, { format: 'date-time', examples: ['2026-07-01T00:00:00.000Z'] })
 
-const Values = Type.Number({ description: 'A count, or a share from 0 to 1.' })
+const Values = number('A count, or a share from 0 to 1.')
 
 /** A row of metrics. The dimensions determine which of these fields it has. All other fields are metrics. */
 export const MetricsRow = Type.Unsafe<Record<string, string | number | null>>(
@@ -19,15 +20,11 @@ export const MetricsRow = Type.Unsafe<Record<string, string | number | null>>(
     {
       period: Type.Optional(Instant('Start of the period. Only with dimension `period`.')),
       domain_id: Type.Optional(Id),
-      domain_name: Type.Optional(
-        Type.String({ description: 'Only with dimension `domain`; `(removed)` for a removed domain.' }),
-      ),
+      domain_name: Type.Optional(string('Only with dimension `domain`; `(removed)` for a removed domain.')),
       email_id: Type.Optional(Id),
       broadcast_id: Type.Optional(Id),
       broadcast_name: Type.Optional(
-        Type.String({
-          description: 'Only with dimension `broadcast`; `(removed)` for a removed broadcast.',
-        }),
+        string('Only with dimension `broadcast`; `(removed)` for a removed broadcast.'),
       ),
     },
     { additionalProperties: Values, description: 'One combination of the dimensions, with its metrics.' },
@@ -35,112 +32,79 @@ export const MetricsRow = Type.Unsafe<Record<string, string | number | null>>(
 )
 
 /** GET /emails/metrics (reference: wire format §2.2). */
-export const Metrics = Type.Object(
-  {
-    object: kind('metrics'),
-    start_date: Instant('Start of the range.'),
-    end_date: Instant('End of the range.'),
-    metrics: Type.Array(Type.String(), {
-      description: 'The metrics in the response.',
-      examples: [['delivered']],
-    }),
-    dimensions: Type.Array(literals(['period', 'domain', 'email', 'broadcast']), {
-      description: 'The dimensions of the rows.',
-      examples: [['period']],
-    }),
-    granularity: literals(GRANULARITIES, {
-      description: 'Length of the periods.',
-    }),
-    totals: Type.Unsafe<Record<string, number>>(
-      Type.Object(
-        {},
-        {
-          additionalProperties: Values,
-          description: 'The metrics over the whole range.',
-          examples: [{ sent: 1000, delivered: 988, bounced: 12, delivery_rate: 0.988 }],
-        },
-      ),
+export const Metrics = object('Sending metrics.', {
+  object: kind('metrics'),
+  start_date: Instant('Start of the range.'),
+  end_date: Instant('End of the range.'),
+  metrics: array(Type.String(), 'The metrics in the response.', { examples: [['delivered']] }),
+  dimensions: array(literals(['period', 'domain', 'email', 'broadcast']), 'The dimensions of the rows.', {
+    examples: [['period']],
+  }),
+  granularity: literals(GRANULARITIES, 'Length of the periods.'),
+  totals: Type.Unsafe<Record<string, number>>(
+    Type.Object(
+      {},
+      {
+        additionalProperties: Values,
+        description: 'The metrics over the whole range.',
+        examples: [{ sent: 1000, delivered: 988, bounced: 12, delivery_rate: 0.988 }],
+      },
     ),
-    data: Type.Optional(
-      Type.Array(MetricsRow, { description: 'One row for each combination; absent without dimensions.' }),
-    ),
-  },
-  { description: 'Sending metrics.' },
-)
+  ),
+  data: Type.Optional(array(MetricsRow, 'One row for each combination; absent without dimensions.')),
+})
 export type Metrics = Static<typeof Metrics>
 
 /** GET /emails/metrics/breakdown. Not part of the hosted API. */
-export const MetricsBreakdown = Type.Object(
-  {
-    object: kind('metrics_breakdown'),
-    by: literals(BREAKDOWNS, {
-      description: 'The dimension of the rows.',
-    }),
-    start_date: Instant('Start of the range.'),
-    end_date: Instant('End of the range.'),
-    granularity: literals(GRANULARITIES, {
-      description: 'Length of the periods; only for `period`.',
-    }),
-    metrics: Type.Array(Type.String(), {
-      description: 'The metrics. Fewer if filtered by provider or for a bounce category.',
-      examples: [['delivered', 'bounced']],
-    }),
-    totals: Type.Record(Type.String(), Values, {
-      description: 'The totals of the whole range. For `tag`, includes emails without tags.',
-    }),
-    counted_until: Type.Optional(
-      Instant(
-        'Only for `tag`, while earlier mail is still being counted: events after this time are in no row.',
-      ),
+export const MetricsBreakdown = object('Metrics broken down by one dimension.', {
+  object: kind('metrics_breakdown'),
+  by: literals(BREAKDOWNS, 'The dimension of the rows.'),
+  start_date: Instant('Start of the range.'),
+  end_date: Instant('End of the range.'),
+  granularity: literals(GRANULARITIES, 'Length of the periods; only for `period`.'),
+  metrics: array(Type.String(), 'The metrics. Fewer if filtered by provider or for a bounce category.', {
+    examples: [['delivered', 'bounced']],
+  }),
+  totals: record(Values, 'The totals of the whole range. For `tag`, includes emails without tags.'),
+  counted_until: Type.Optional(
+    Instant(
+      'Only for `tag`, while earlier mail is still being counted: events after this time are in no row.',
     ),
-    data: Type.Array(
-      Type.Object({
-        value: Type.Union([Type.String(), Type.Null()], {
-          description:
-            'Start of the period, id of the domain, provider or broadcast, tag as `name:value`, or category; null: all that have no row of their own.',
-          examples: ['google'],
-        }),
-        name: Type.Union([Type.String(), Type.Null()], {
-          description: 'Display name; null: none, such as for a removed domain.',
-          examples: ['Gmail'],
-        }),
-        counts: Type.Record(Type.String(), Values, { description: 'The metrics of this row.' }),
-      }),
-      { description: 'Periods in order of time, others in descending order.' },
-    ),
-  },
-  { description: 'Metrics broken down by one dimension.' },
-)
+  ),
+  data: arrayOfObjects('Periods in order of time, others in descending order.', {
+    value: Type.Union([Type.String(), Type.Null()], {
+      description:
+        'Start of the period, id of the domain, provider or broadcast, tag as `name:value`, or category; null: all that have no row of their own.',
+      examples: ['google'],
+    }),
+    name: Type.Union([Type.String(), Type.Null()], {
+      description: 'Display name; null: none, such as for a removed domain.',
+      examples: ['Gmail'],
+    }),
+    counts: record(Values, 'The metrics of this row.'),
+  }),
+})
 export type MetricsBreakdown = Static<typeof MetricsBreakdown>
 
 /** Query parameters that `parseMetricsQuery` parses. */
 const range = {
   start_date: unparsedParameter(
-    Type.String({
-      description: 'Start of the range: an ISO 8601 date or datetime. Default: six days before the end.',
-    }),
+    string('Start of the range: an ISO 8601 date or datetime. Default: six days before the end.'),
   ),
   end_date: unparsedParameter(
-    Type.String({ description: 'End of the range, exclusive: an ISO 8601 date or datetime. Default: now.' }),
+    string('End of the range, exclusive: an ISO 8601 date or datetime. Default: now.'),
   ),
   timezone: unparsedParameter(
-    Type.String({
+    string('The IANA time zone of the periods, and of dates without an offset.', {
       default: 'UTC',
       examples: ['America/New_York'],
-      description: 'The IANA time zone of the periods, and of dates without an offset.',
     }),
   ),
   granularity: unparsedParameter(
-    Type.String({
-      enum: [...GRANULARITIES],
-      default: 'daily',
-      description: 'Length of the periods; at most 10000 of them.',
-    }),
+    string('Length of the periods; at most 10000 of them.', { enum: [...GRANULARITIES], default: 'daily' }),
   ),
 }
-const domain_id = unparsedParameter(
-  Type.String({ description: 'Only these domains: up to 100 comma-separated ids.' }),
-)
+const domain_id = unparsedParameter(string('Only these domains: up to 100 comma-separated ids.'))
 
 const operation = operationsIn('Emails')
 
@@ -151,24 +115,16 @@ export const getMetrics = operation('GET /emails/metrics', {
   querystring: query({
     ...range,
     metrics: unparsedParameter(
-      Type.String({
-        examples: ['sent,delivered,bounce_rate'],
-        description: 'Comma-separated metrics. Default: all.',
-      }),
+      string('Comma-separated metrics. Default: all.', { examples: ['sent,delivered,bounce_rate'] }),
     ),
     dimensions: unparsedParameter(
-      Type.String({
+      string('Comma-separated dimensions of the rows: period, domain, email or broadcast.', {
         examples: ['period,domain'],
-        description: 'Comma-separated dimensions of the rows: period, domain, email or broadcast.',
       }),
     ),
     domain_id,
-    email_id: unparsedParameter(
-      Type.String({ description: 'Only these emails: up to 100 comma-separated ids.' }),
-    ),
-    broadcast_id: unparsedParameter(
-      Type.String({ description: 'Only these broadcasts: up to 100 comma-separated ids.' }),
-    ),
+    email_id: unparsedParameter(string('Only these emails: up to 100 comma-separated ids.')),
+    broadcast_id: unparsedParameter(string('Only these broadcasts: up to 100 comma-separated ids.')),
   }),
   response: { 200: Metrics },
 })
@@ -177,20 +133,11 @@ export const breakDownMetrics = operation('GET /emails/metrics/breakdown', {
   description:
     'Totals over a time range by period, domain, mailbox provider, tag, broadcast or bounce category. For domains, providers, tags and broadcasts, the 50 largest have a row each and the others share one. An email counts for each of its tags. Opens and clicks by bots are counted separately. `GET /emails/search` finds the emails behind a number. Not part of the hosted API.',
   querystring: query({
-    by: unparsedParameter(
-      Type.String({
-        enum: [...BREAKDOWNS],
-        default: 'domain',
-        description: 'The dimension of the rows.',
-      }),
-    ),
+    by: unparsedParameter(string('The dimension of the rows.', { enum: [...BREAKDOWNS], default: 'domain' })),
     ...range,
     domain_id,
     provider: unparsedParameter(
-      Type.String({
-        examples: ['google'],
-        description: 'Only these mailbox providers: up to 100 comma-separated ids.',
-      }),
+      string('Only these mailbox providers: up to 100 comma-separated ids.', { examples: ['google'] }),
     ),
   }),
   response: { 200: MetricsBreakdown },

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { array, boolean, integer, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Deleted, listOf, Timestamp } from './shared.ts'
 import { path, pathText } from './parameters.ts'
 import type { NodeView } from '../mail/node.ts'
 import type { NamedPlan } from '../senders/senders.ts'
@@ -7,94 +8,73 @@ import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
 
 /** An element of GET /nodes. Not part of the hosted API. */
-export const Node = Type.Object(
-  {
-    object: kind('node'),
-    id: Type.String({ description: 'The id of the node.', examples: ['5f2b1c9a7d3e4f60'] }),
-    name: Type.String({ description: 'The name of its machine.', examples: ['mail1'] }),
-    state: literals(['active', 'leaving', 'stopped', 'lost'], {
+export const Node = object('A node.', {
+  object: kind('node'),
+  id: string('The id of the node.', { examples: ['5f2b1c9a7d3e4f60'] }),
+  name: string('The name of its machine.', { examples: ['mail1'] }),
+  state: literals(
+    ['active', 'leaving', 'stopped', 'lost'],
+    '`leaving`: it is stopping. `lost`: it disappeared, and other nodes took over its deliveries in progress.',
+  ),
+  current: boolean('Whether this node answered the request.'),
+  heartbeat_at: Nullable(Timestamp, 'When it last renewed its entry in the database; null with SQLite.'),
+  sources: array(Type.String(), 'Its sending IPs. Every node may also use `auto`.', {
+    examples: [['192.0.2.7']],
+  }),
+  hostname: string('The EHLO name.', { examples: ['mail.acme.example'] }),
+  version: string('Version of Posthaste.', { examples: ['1.0.0'] }),
+  runtime: string('Version of Node.js.', { examples: ['v24.0.0'] }),
+  sandbox: boolean('Sandbox: no mail leaves this machine.'),
+  started_at: Timestamp,
+  listeners: array(Type.String(), 'The listeners, as origins.', {
+    examples: [['https://192.0.2.7:443', 'smtp://192.0.2.7:25']],
+  }),
+  storage: object('The storage.', {
+    engine: literals(['sqlite', 'postgres'], 'The storage engine.'),
+    data_dir: string('The data directory.', { examples: ['/var/lib/posthaste'] }),
+    database: Nullable(Type.String(), {
+      description: 'Host and name of the PostgreSQL database; null with SQLite.',
+      examples: [null],
+    }),
+    schema: Nullable(Type.Integer(), {
       description:
-        '`leaving`: it is stopping. `lost`: it disappeared, and other nodes took over its deliveries in progress.',
+        'Number of the newest database schema that its version knows; null if it is unknown. Nodes with neighboring versions can share a database.',
+      examples: [3],
     }),
-    current: Type.Boolean({ description: 'Whether this node answered the request.' }),
-    heartbeat_at: Nullable(Timestamp, {
-      description: 'When it last renewed its entry in the database; null with SQLite.',
-    }),
-    sources: Type.Array(Type.String(), {
-      description: 'Its sending IPs. Every node may also use `auto`.',
-      examples: [['192.0.2.7']],
-    }),
-    hostname: Type.String({
-      description: 'The EHLO name.',
-      examples: ['mail.acme.example'],
-    }),
-    version: Type.String({ description: 'Version of Posthaste.', examples: ['1.0.0'] }),
-    runtime: Type.String({ description: 'Version of Node.js.', examples: ['v24.0.0'] }),
-    sandbox: Type.Boolean({ description: 'Sandbox: no mail leaves this machine.' }),
-    started_at: Timestamp,
-    listeners: Type.Array(Type.String(), {
-      description: 'The listeners, as origins.',
-      examples: [['https://192.0.2.7:443', 'smtp://192.0.2.7:25']],
-    }),
-    storage: Type.Object(
-      {
-        engine: literals(['sqlite', 'postgres'], { description: 'The storage engine.' }),
-        data_dir: Type.String({ description: 'The data directory.', examples: ['/var/lib/posthaste'] }),
-        database: Nullable(Type.String(), {
-          description: 'Host and name of the PostgreSQL database; null with SQLite.',
-          examples: [null],
-        }),
-        schema: Nullable(Type.Integer(), {
-          description:
-            'Number of the newest database schema that its version knows; null if it is unknown. Nodes with neighboring versions can share a database.',
-          examples: [3],
-        }),
-      },
-      { description: 'The storage.' },
-    ),
-    ready: Type.Boolean({ description: 'Whether the node accepts mail.' }),
-    reasons: Type.Array(Type.String(), { description: 'Why it does not; empty if it does.' }),
-  },
-  { description: 'A node.' },
-)
+  }),
+  ready: boolean('Whether the node accepts mail.'),
+  reasons: array(Type.String(), 'Why it does not; empty if it does.'),
+})
 export type Node = Static<typeof Node>
 export const NodeList = listOf(Node, 'nodes of the database')
 
 /** DELETE /nodes/:id */
-export const NodeDeleted = Type.Object(
-  {
-    object: kind('node'),
-    id: Type.String({ description: 'The id of the node.', examples: ['5f2b1c9a7d3e4f60'] }),
-    deleted: Deleted,
-  },
-  { description: 'The removed node.' },
-)
+export const NodeDeleted = object('The removed node.', {
+  object: kind('node'),
+  id: string('The id of the node.', { examples: ['5f2b1c9a7d3e4f60'] }),
+  deleted: Deleted,
+})
 
-const Quota = (description: string) => Nullable(Type.Integer(), { description })
+const Quota = (description: string) => Nullable(Type.Integer(), description)
 
 /** The sending limits of a team; part of GET /limits. */
-export const Plan = Type.Object(
-  {
-    name: Nullable(Type.String(), { description: 'Name in plans.toml; null: not in that file.' }),
-    daily: Quota('Recipients per day in UTC; null: unlimited.'),
-    monthly: Quota('Recipients per month in UTC; null: unlimited.'),
-  },
-  { description: 'A sending plan.' },
-)
+export const Plan = object('A sending plan.', {
+  name: Nullable(Type.String(), 'Name in plans.toml; null: not in that file.'),
+  daily: Quota('Recipients per day in UTC; null: unlimited.'),
+  monthly: Quota('Recipients per month in UTC; null: unlimited.'),
+})
 
 /** GET /limits. Not part of the hosted API. */
-export const Limits = Type.Object(
-  {
-    object: kind('limits'),
-    plan: Plan,
-    plans: Nullable(Type.Array(Plan), {
-      description: 'All available plans, for the team that operates the server; null for others.',
-    }),
-    rate_per_second: Type.Integer({ description: 'Requests per second with all keys of one team.' }),
-    message_bytes: Type.Integer({ description: 'Maximum size of a request and of a message.' }),
-  },
-  { description: 'Sending limits.' },
-)
+export const Limits = object('Sending limits.', {
+  object: kind('limits'),
+  plan: Plan,
+  plans: Nullable(
+    Type.Array(Plan),
+    'All available plans, for the team that operates the server; null for others.',
+  ),
+  rate_per_second: integer('Requests per second with all keys of one team.'),
+  message_bytes: integer('Maximum size of a request and of a message.'),
+})
 export type Limits = Static<typeof Limits>
 
 const serviceOperation = operationsIn('Service')

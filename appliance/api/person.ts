@@ -14,42 +14,38 @@ import { Contact, contactParams, presentContact } from './contacts.ts'
 import { FoundEmail, presentFoundEmail } from './email-search.ts'
 import { ErasureCounts as Counts } from './erasures.ts'
 import { operationsIn } from './operation.ts'
-import { kind, Nullable, Timestamp } from './shared.ts'
+import { array, boolean, kind, Nullable, object, string } from './schemas.ts'
+import { Timestamp } from './shared.ts'
 import { presentSuppression, Suppression } from './suppressions.ts'
 import { presentTimeline, Timeline } from './timeline.ts'
 import { timestamp } from './timestamp.ts'
 
 const list = <T extends Parameters<typeof Type.Array>[0]>(of: T, description: string) =>
-  Type.Array(of, { description })
+  array(of, description)
 
-const Email = Type.Object(
-  { ...FoundEmail.properties, timeline: Timeline },
-  { description: 'An email to the address, and its results.' },
-)
+const Email = object('An email to the address, and its results.', {
+  ...FoundEmail.properties,
+  timeline: Timeline,
+})
 
 /** GET /contacts/:id/export.json */
-export const PersonData = Type.Object(
-  {
-    object: kind('person_data'),
-    address: Type.String({ description: 'The address.' }),
-    exported_at: Timestamp,
-    unsubscribed: Type.Boolean({
-      description: 'Whether the person opted out of everything, also before a contact was deleted.',
-    }),
-    contact: Nullable(Contact, { description: 'The contact; null: the address is none.' }),
-    segments: list(ContactSegmentSummary, 'The segments of the contact.'),
-    topics: list(ContactTopicSummary, 'Every topic, and whether the contact gets it.'),
-    consents: list(ContactConsent, 'Changes of subscriptions, newest first, at most 1,000.'),
-    suppression: Nullable(Suppression, { description: 'The entry on the suppression list; null: none.' }),
-    emails: list(Email, 'Every email to the address, newest first.'),
-    kept: Type.Unsafe({
-      ...Counts,
-      description:
-        'How many items of each kind name the address, in logs, webhooks and received mail, too. An erasure would change or remove them.',
-    }),
-  },
-  { description: 'Everything that the team stores about a person.' },
-)
+export const PersonData = object('Everything that the team stores about a person.', {
+  object: kind('person_data'),
+  address: string('The address.'),
+  exported_at: Timestamp,
+  unsubscribed: boolean('Whether the person opted out of everything, also before a contact was deleted.'),
+  contact: Nullable(Contact, 'The contact; null: the address is none.'),
+  segments: list(ContactSegmentSummary, 'The segments of the contact.'),
+  topics: list(ContactTopicSummary, 'Every topic, and whether the contact gets it.'),
+  consents: list(ContactConsent, 'Changes of subscriptions, newest first, at most 1,000.'),
+  suppression: Nullable(Suppression, 'The entry on the suppression list; null: none.'),
+  emails: list(Email, 'Every email to the address, newest first.'),
+  kept: Type.Unsafe({
+    ...Counts,
+    description:
+      'How many items of each kind name the address, in logs, webhooks and received mail, too. An erasure would change or remove them.',
+  }),
+})
 
 const operation = operationsIn('Contacts')
 

@@ -10,69 +10,66 @@ import type { RuleCompliance } from '../senders/senders.ts'
 import { Insight } from './insights.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
-import { described, Id, kind, literals, Nullable } from './shared.ts'
+import {
+  array,
+  arrayOfObjects,
+  boolean,
+  integer,
+  kind,
+  literals,
+  Nullable,
+  object,
+  string,
+} from './schemas.ts'
+import { Id } from './shared.ts'
 
 const mode = literals(
   RULE_MODES,
-  described(
-    'What happens to bulk mail that breaks a rule. block: it is refused. warn: reviews and insights say so. off: nothing.',
-  ),
+  'What happens to bulk mail that breaks a rule. block: it is refused. warn: reviews and insights say so. off: nothing.',
 )
-const provider = Type.String(described('Id of the mailbox provider.'))
-const name = Type.String(described('Its name.'))
+const provider = string('Id of the mailbox provider.')
+const name = string('Its name.')
 
 /** GET and PUT /provider-rules. Not part of the hosted API. */
-export const ProviderRules = Type.Object(
-  {
-    object: kind('provider_rules'),
-    mode,
-    rules: Type.Array(
-      Type.Object({
-        id: Type.String({ description: 'Id of the rule.', examples: ['gmail-dmarc'] }),
-        provider,
-        provider_name: name,
-        check: literals(RULE_CHECKS, described('What it asks for.')),
-        bulk_from: Nullable(
-          Type.Integer(),
-          described('Messages a day to the provider from which it applies; null: it always does.'),
-        ),
-        limit: Nullable(
-          Type.Number(),
-          described('Share of delivered emails, from 0 to 1; only for complaints.'),
-        ),
-        reply: Nullable(Type.String(), described('Code in replies to mail that breaks it; null: not known.')),
-        source: Type.String(described('Where the provider publishes it.')),
-        since: Type.String({ description: 'Since when it is enforced.', examples: ['2024-02-01'] }),
-      }),
-      described('All rules.'),
+export const ProviderRules = object('The rules of mailbox providers, and the mode of the team.', {
+  object: kind('provider_rules'),
+  mode,
+  rules: arrayOfObjects('All rules.', {
+    id: string('Id of the rule.', { examples: ['gmail-dmarc'] }),
+    provider,
+    provider_name: name,
+    check: literals(RULE_CHECKS, 'What it asks for.'),
+    bulk_from: Nullable(
+      Type.Integer(),
+      'Messages a day to the provider from which it applies; null: it always does.',
     ),
-  },
-  described('The rules of mailbox providers, and the mode of the team.'),
-)
+    limit: Nullable(Type.Number(), 'Share of delivered emails, from 0 to 1; only for complaints.'),
+    reply: Nullable(Type.String(), 'Code in replies to mail that breaks it; null: not known.'),
+    source: string('Where the provider publishes it.'),
+    since: string('Since when it is enforced.', { examples: ['2024-02-01'] }),
+  }),
+})
 export type ProviderRules = Static<typeof ProviderRules>
 
 /** PUT /provider-rules */
-export const UpdateProviderRules = Type.Object({ mode }, described('The mode of the team.'))
+export const UpdateProviderRules = object('The mode of the team.', { mode })
 
 /** GET /domains/:id/provider-rules. Not part of the hosted API. */
-export const DomainProviderRules = Type.Object(
+export const DomainProviderRules = object(
+  'Whether the mail of a domain meets the rules of mailbox providers.',
   {
     object: kind('domain_provider_rules'),
     domain_id: Id,
     mode,
-    providers: Type.Array(
-      Type.Object({
-        provider,
-        name,
-        bulk_from: Type.Integer(described('Messages a day that make a bulk sender.')),
-        messages: Type.Integer(described('Messages to it in the last 24 hours.')),
-        bulk: Type.Boolean(described('Whether the domain is a bulk sender there.')),
-      }),
-      described('The providers that have rules.'),
-    ),
-    insights: Type.Array(Insight, described('One for each check; none if the mode is off.')),
+    providers: arrayOfObjects('The providers that have rules.', {
+      provider,
+      name,
+      bulk_from: integer('Messages a day that make a bulk sender.'),
+      messages: integer('Messages to it in the last 24 hours.'),
+      bulk: boolean('Whether the domain is a bulk sender there.'),
+    }),
+    insights: array(Insight, 'One for each check; none if the mode is off.'),
   },
-  described('Whether the mail of a domain meets the rules of mailbox providers.'),
 )
 export type DomainProviderRules = Static<typeof DomainProviderRules>
 

@@ -6,75 +6,73 @@ import type { HoldRule as StoredHoldRule } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
 import { idSchema } from './parameters.ts'
 import { counts, presentQueueCounts } from './queue.ts'
-import { Id, Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
+import {
+  array,
+  boolean,
+  count,
+  integer,
+  kind,
+  literals,
+  Nullable,
+  object,
+  record,
+  string,
+} from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import { Delivery, type Delivery as TimelineDelivery } from './timeline.ts'
 import { timestamp } from './timestamp.ts'
 
 /** POST /queue/preview */
-export const QueuePreview = Type.Object(
-  {
-    object: kind('queue_preview'),
-    action: literals(QUEUE_ACTIONS, { description: 'The operation.' }),
-    ...counts,
-    sample: Type.Array(Delivery, { description: 'The ten oldest deliveries.' }),
-  },
-  { description: 'What an operation would change.' },
-)
+export const QueuePreview = object('What an operation would change.', {
+  object: kind('queue_preview'),
+  action: literals(QUEUE_ACTIONS, 'The operation.'),
+  ...counts,
+  sample: array(Delivery, 'The ten oldest deliveries.'),
+})
 export type QueuePreview = Static<typeof QueuePreview>
 
 /** Conditions by name; queue/filter.ts checks which are valid. */
-const Filter = Type.Record(Type.String(), Type.String(), {
-  description:
-    'Conditions that must all match: domain, provider, pool, stream, tag (`name` or `name=value`), state (waiting, held), older_than and newer_than (`2h`), reply (words of the last reply), category, source, email_id, id. team_id is for the team that operates the server: a team, or `all`.',
-  examples: [{ provider: 'google', older_than: '2h' }],
-})
+const Filter = record(
+  Type.String(),
+  'Conditions that must all match: domain, provider, pool, stream, tag (`name` or `name=value`), state (waiting, held), older_than and newer_than (`2h`), reply (words of the last reply), category, source, email_id, id. team_id is for the team that operates the server: a team, or `all`.',
+  { examples: [{ provider: 'google', older_than: '2h' }] },
+)
 const given = {
   filter: Type.Optional(Filter),
-  pool: Type.Optional(Type.String({ description: 'The target pool of `reroute`.', examples: ['default'] })),
-  all: Type.Optional(Type.Boolean({ description: 'Allows `drop` and `expire` without any condition.' })),
-  new: Type.Optional(
-    Type.Boolean({ description: 'With `hold`: also hold new mail, until released or undone.' }),
-  ),
+  pool: Type.Optional(string('The target pool of `reroute`.', { examples: ['default'] })),
+  all: Type.Optional(boolean('Allows `drop` and `expire` without any condition.')),
+  new: Type.Optional(boolean('With `hold`: also hold new mail, until released or undone.')),
 }
 
 /** POST /queue/preview */
-export const PreviewQueue = Type.Object(
-  { action: literals(QUEUE_ACTIONS, { description: 'The operation.' }), ...given },
-  { description: 'The operation to preview.' },
-)
+export const PreviewQueue = object('The operation to preview.', {
+  action: literals(QUEUE_ACTIONS, 'The operation.'),
+  ...given,
+})
 export type PreviewQueue = Static<typeof PreviewQueue>
 
 /** POST /queue/hold and the other actions */
-export const ChangeQueue = Type.Object(
-  {
-    ...given,
-    expected_count: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'Nothing is changed if more deliveries than this match.' }),
-    ),
-  },
-  { description: 'The operation, and the deliveries it applies to.' },
-)
+export const ChangeQueue = object('The operation, and the deliveries it applies to.', {
+  ...given,
+  expected_count: Type.Optional(count('Nothing is changed if more deliveries than this match.')),
+})
 
 /** POST /queue/undo */
-export const UndoQueue = Type.Object(
-  { audit_id: idSchema('The `audit_id` of the operation to undo.') },
-  { description: 'The operation to undo.' },
-)
+export const UndoQueue = object('The operation to undo.', {
+  audit_id: idSchema('The `audit_id` of the operation to undo.'),
+})
 
 /** A rule that holds new mail. Not part of the hosted API. */
-export const HoldRule = Type.Object(
+export const HoldRule = object(
+  'A rule that holds new mail. Its id is the id of the audit entry, which `POST /queue/undo` takes.',
   {
     object: kind('hold_rule'),
     id: Id,
-    team_id: Nullable(Id, { description: 'Only this team; null: any.' }),
-    domain: Nullable(Type.String(), { description: 'Only this recipient domain; null: any.' }),
-    provider: Nullable(Type.String(), { description: 'Only this provider; null: any.' }),
-    tag: Nullable(Type.String(), { description: 'Only this tag, `name` or `name=value`; null: any.' }),
+    team_id: Nullable(Id, 'Only this team; null: any.'),
+    domain: Nullable(Type.String(), 'Only this recipient domain; null: any.'),
+    provider: Nullable(Type.String(), 'Only this provider; null: any.'),
+    tag: Nullable(Type.String(), 'Only this tag, `name` or `name=value`; null: any.'),
     created_at: Timestamp,
-  },
-  {
-    description:
-      'A rule that holds new mail. Its id is the id of the audit entry, which `POST /queue/undo` takes.',
   },
 )
 export type HoldRule = Static<typeof HoldRule>
@@ -82,16 +80,13 @@ export const HoldRuleList = listOf(HoldRule, 'rules that hold new mail')
 export type HoldRuleList = Static<typeof HoldRuleList>
 
 /** The response to an action. */
-export const QueueChange = Type.Object(
-  {
-    object: kind('queue_change'),
-    action: literals(QUEUE_ACTIONS, { description: 'The operation.' }),
-    count: Type.Integer({ description: 'Number of changed deliveries.' }),
-    audit_id: Id,
-    rule: Nullable(HoldRule, { description: 'The rule that was created or ended; null: none.' }),
-  },
-  { description: 'The result of a queue operation.' },
-)
+export const QueueChange = object('The result of a queue operation.', {
+  object: kind('queue_change'),
+  action: literals(QUEUE_ACTIONS, 'The operation.'),
+  count: integer('Number of changed deliveries.'),
+  audit_id: Id,
+  rule: Nullable(HoldRule, 'The rule that was created or ended; null: none.'),
+})
 export type QueueChange = Static<typeof QueueChange>
 
 const operation = operationsIn('Queue')

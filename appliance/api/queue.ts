@@ -1,7 +1,8 @@
 /** Queued deliveries: the list, its counts and lanes. Changes: queue-changes.ts. */
 import { Type, type Static } from 'typebox'
 import { BACKLOG_STATES } from '../shaping/shaping.ts'
-import { Nullable, Timestamp, kind, listOf, literals } from './shared.ts'
+import { array, arrayOfObjects, integer, kind, literals, Nullable, object, string } from './schemas.ts'
+import { listOf, Timestamp } from './shared.ts'
 import { Lane, presentLane } from './shaping.ts'
 import { Delivery, WaitingReason } from './timeline.ts'
 import { formatWaitReason } from '../mail/waiting.ts'
@@ -20,94 +21,77 @@ import {
   unparsedParameter,
 } from './parameters.ts'
 
-const count = (description: string) => Type.Integer({ description })
-const Time = Nullable(Timestamp, { description: 'Null: there is none.' })
+const Time = Nullable(Timestamp, 'Null: there is none.')
 
 /** GET /queue: deliveries in the format of timelines, oldest first. */
 export const QueueList = listOf(Delivery, 'queued deliveries, oldest first')
 
 /** The fields of every count of deliveries. */
 export const counts = {
-  count: count('Number of deliveries.'),
-  waiting: count('Waiting deliveries.'),
-  held: count('Held deliveries.'),
-  in_flight: count('Deliveries with an attempt in progress.'),
+  count: integer('Number of deliveries.'),
+  waiting: integer('Waiting deliveries.'),
+  held: integer('Held deliveries.'),
+  in_flight: integer('Deliveries with an attempt in progress.'),
   oldest_at: Time,
   newest_at: Time,
-  teams: count('Number of teams they belong to.'),
-  providers: Type.Array(
-    Type.Object({
-      provider: Type.String({
-        description: 'The mailbox provider, or `?` and a domain that was never looked up.',
-      }),
-      waiting: count('Waiting deliveries.'),
-      held: count('Held deliveries.'),
-      in_flight: count('Deliveries with an attempt in progress.'),
-      oldest_at: Timestamp,
-    }),
-    { description: 'By provider: the 50 with the most deliveries.' },
-  ),
-  domains: Type.Array(
-    Type.Object({
-      domain: Type.String({ description: 'The recipient domain.' }),
-      provider: Type.String({ description: 'Its provider.' }),
-      count: count('Number of deliveries.'),
-    }),
-    { description: 'By recipient domain: the 50 with the most deliveries.' },
-  ),
-  ages: Type.Array(
-    Type.Object({
-      from_minutes: count('Minimum age.'),
-      to_minutes: Nullable(Type.Integer(), { description: 'Maximum age, exclusive; null: none.' }),
-      count: count('Number of deliveries.'),
-    }),
-    { description: 'By age, youngest first.' },
-  ),
+  teams: integer('Number of teams they belong to.'),
+  providers: arrayOfObjects('By provider: the 50 with the most deliveries.', {
+    provider: string('The mailbox provider, or `?` and a domain that was never looked up.'),
+    waiting: integer('Waiting deliveries.'),
+    held: integer('Held deliveries.'),
+    in_flight: integer('Deliveries with an attempt in progress.'),
+    oldest_at: Timestamp,
+  }),
+  domains: arrayOfObjects('By recipient domain: the 50 with the most deliveries.', {
+    domain: string('The recipient domain.'),
+    provider: string('Its provider.'),
+    count: integer('Number of deliveries.'),
+  }),
+  ages: arrayOfObjects('By age, youngest first.', {
+    from_minutes: integer('Minimum age.'),
+    to_minutes: Nullable(Type.Integer(), 'Maximum age, exclusive; null: none.'),
+    count: integer('Number of deliveries.'),
+  }),
 }
 
 /** GET /queue/summary */
-export const QueueSummary = Type.Object(
-  { object: kind('queue_summary'), ...counts },
-  { description: 'Counts of queued deliveries.' },
-)
+export const QueueSummary = object('Counts of queued deliveries.', {
+  object: kind('queue_summary'),
+  ...counts,
+})
 export type QueueSummary = Static<typeof QueueSummary>
 
 /** An element of GET /queue/lanes; not part of the hosted API. */
-export const QueueLane = Type.Object(
-  {
-    object: kind('queue_lane'),
-    id: Type.String({ description: 'Pool and provider.', examples: ['default/google'] }),
-    pool: Nullable(Type.String(), { description: 'The pool of sending IPs; null: several.' }),
-    provider: Nullable(Type.String(), {
-      description:
-        'The mailbox provider; `?` and a domain that was never looked up; `?` alone: several such domains; null: several providers.',
-    }),
-    provider_name: Type.String({
-      description: 'Display name of the provider, or the domain; empty: several.',
-    }),
-    count: count('Deliveries in this row. Each delivery is in exactly one row.'),
-    due: count('Deliveries that are due now.'),
-    later: count('Deliveries that are due later.'),
-    held: count('Held deliveries.'),
-    in_flight: count('Deliveries with an attempt in progress.'),
-    oldest_at: Time,
-    next_at: Nullable(Timestamp, { description: 'When the next of `later` is due; null: none.' }),
-    state: literals(BACKLOG_STATES, { description: 'The state, in one word.' }),
-    reason: Nullable(WaitingReason, { description: 'The reason, as data; null: the state is the reason.' }),
-    why: Nullable(Type.String(), { description: 'The reason, in one line; null: the state is the reason.' }),
-    until: Nullable(Timestamp, { description: 'When it continues; null: unknown.' }),
-    lanes: Type.Array(Lane, {
-      description:
-        'Its lanes, one for each sending IP used so far. Empty for teams that do not operate the server.',
-    }),
-  },
-  { description: 'Queued mail of one pool for one provider.' },
-)
+export const QueueLane = object('Queued mail of one pool for one provider.', {
+  object: kind('queue_lane'),
+  id: string('Pool and provider.', { examples: ['default/google'] }),
+  pool: Nullable(Type.String(), 'The pool of sending IPs; null: several.'),
+  provider: Nullable(
+    Type.String(),
+    'The mailbox provider; `?` and a domain that was never looked up; `?` alone: several such domains; null: several providers.',
+  ),
+  provider_name: string('Display name of the provider, or the domain; empty: several.'),
+  count: integer('Deliveries in this row. Each delivery is in exactly one row.'),
+  due: integer('Deliveries that are due now.'),
+  later: integer('Deliveries that are due later.'),
+  held: integer('Held deliveries.'),
+  in_flight: integer('Deliveries with an attempt in progress.'),
+  oldest_at: Time,
+  next_at: Nullable(Timestamp, 'When the next of `later` is due; null: none.'),
+  state: literals(BACKLOG_STATES, 'The state, in one word.'),
+  reason: Nullable(WaitingReason, 'The reason, as data; null: the state is the reason.'),
+  why: Nullable(Type.String(), 'The reason, in one line; null: the state is the reason.'),
+  until: Nullable(Timestamp, 'When it continues; null: unknown.'),
+  lanes: array(
+    Lane,
+    'Its lanes, one for each sending IP used so far. Empty for teams that do not operate the server.',
+  ),
+})
 export type QueueLane = Static<typeof QueueLane>
 export const QueueLaneList = listOf(QueueLane, 'rows, largest first')
 export type QueueLaneList = Static<typeof QueueLaneList>
 
-const condition = (description: string) => unparsedParameter(Type.String({ description }))
+const condition = (description: string) => unparsedParameter(string(description))
 
 /** Query parameters that `parseQueueFilter` parses. */
 const filter = {

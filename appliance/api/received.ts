@@ -1,7 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { BOUNCE_CATEGORIES } from '../mail/bounce.ts'
 import { RETURNED_MAIL_EFFECTS, RETURNED_MAIL_KINDS, type ReturnedMailReport } from '../mail/returned.ts'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { arrayOfObjects, boolean, integer, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import type {
   PostmasterMessage as StoredPostmasterMessage,
   ReceivedMessage,
@@ -14,72 +15,59 @@ import { page, path, pathId, pathUuid, query } from './parameters.ts'
 const fields = {
   id: Id,
   received_at: Timestamp,
-  mail_from: Type.String({ description: 'The envelope sender; empty for the null sender.' }),
-  rcpt_to: Type.String({ description: 'The envelope recipient.' }),
-  ip: Type.String({ description: 'IP address of the client.', examples: ['192.0.2.7'] }),
-  helo: Type.String({ description: 'The EHLO name of the client.', examples: ['mx.example.net'] }),
-  tls: Nullable(Type.String(), { description: 'TLS version; null: no TLS.' }),
-  size: Type.Integer({ description: 'Size of the message in bytes.' }),
+  mail_from: string('The envelope sender; empty for the null sender.'),
+  rcpt_to: string('The envelope recipient.'),
+  ip: string('IP address of the client.', { examples: ['192.0.2.7'] }),
+  helo: string('The EHLO name of the client.', { examples: ['mx.example.net'] }),
+  tls: Nullable(Type.String(), 'TLS version; null: no TLS.'),
+  size: integer('Size of the message in bytes.'),
 }
 
 /** The content of a returned message (mail/returned.ts). Everything but `effect` is the sender's claim. */
-const Report = Type.Object(
-  {
-    kind: literals([...RETURNED_MAIL_KINDS, 'unreadable'], { description: 'What the message is.' }),
-    format: Type.String({ description: 'How it was recognized (docs/inbound.md).' }),
-    reporting_mta: Nullable(Type.String(), { description: 'The server that wrote it; null: unknown.' }),
-    entries: Type.Array(
-      Type.Object({
-        recipient: Nullable(Type.String(), { description: 'The recipient; null: none is named.' }),
-        delivery_id: Nullable(Id, { description: 'The delivery; null: none matches.' }),
-        action: Nullable(literals(['failed', 'delayed', 'delivered', 'relayed', 'expanded']), {
-          description: 'The action of a delivery report; null for a complaint.',
-        }),
-        status: Nullable(Type.String(), { description: 'The enhanced status code; null: none.' }),
-        diagnostic: Nullable(Type.String(), { description: 'What the last server said; null: nothing.' }),
-        category: Nullable(literals(BOUNCE_CATEGORIES), {
-          description: 'Category of the failure; null: none.',
-        }),
-        effect: literals(RETURNED_MAIL_EFFECTS, {
-          description:
-            'bounced: the delivery bounced · suppressed: and the address was suppressed · complained · noted: it says nothing final · unchanged: the delivery is queued, or bounced or was complained about before · stranger: not a recipient of the email · ambiguous: the email has several recipients.',
-        }),
-      }),
-      { description: 'One per recipient, at most 100.' },
+const Report = object('What the message says, and what it changed.', {
+  kind: literals([...RETURNED_MAIL_KINDS, 'unreadable'], 'What the message is.'),
+  format: string('How it was recognized (docs/inbound.md).'),
+  reporting_mta: Nullable(Type.String(), 'The server that wrote it; null: unknown.'),
+  entries: arrayOfObjects('One per recipient, at most 100.', {
+    recipient: Nullable(Type.String(), 'The recipient; null: none is named.'),
+    delivery_id: Nullable(Id, 'The delivery; null: none matches.'),
+    action: Nullable(
+      literals(['failed', 'delayed', 'delivered', 'relayed', 'expanded']),
+      'The action of a delivery report; null for a complaint.',
     ),
-  },
-  { description: 'What the message says, and what it changed.' },
-)
+    status: Nullable(Type.String(), 'The enhanced status code; null: none.'),
+    diagnostic: Nullable(Type.String(), 'What the last server said; null: nothing.'),
+    category: Nullable(literals(BOUNCE_CATEGORIES), 'Category of the failure; null: none.'),
+    effect: literals(
+      RETURNED_MAIL_EFFECTS,
+      'bounced: the delivery bounced · suppressed: and the address was suppressed · complained · noted: it says nothing final · unchanged: the delivery is queued, or bounced or was complained about before · stranger: not a recipient of the email · ambiguous: the email has several recipients.',
+    ),
+  }),
+})
 
 /** An element of GET /emails/:id/returned. Not part of the hosted API. */
-export const ReturnedMessage = Type.Object(
-  {
-    object: kind('returned_message'),
-    ...fields,
-    has_content: Type.Boolean({
-      description: 'Whether the message itself is stored; false if the content of the email is not kept.',
-    }),
-    report: Nullable(Report, { description: 'Null: not read yet, or the return path has no code.' }),
-  },
-  { description: 'A message sent to the return path of an email.' },
-)
+export const ReturnedMessage = object('A message sent to the return path of an email.', {
+  object: kind('returned_message'),
+  ...fields,
+  has_content: boolean(
+    'Whether the message itself is stored; false if the content of the email is not kept.',
+  ),
+  report: Nullable(Report, 'Null: not read yet, or the return path has no code.'),
+})
 export type ReturnedMessage = Static<typeof ReturnedMessage>
 export const ReturnedMessageList = listOf(ReturnedMessage, 'returned messages')
 
 /** An element of GET /postmaster. Not part of the hosted API. */
-export const PostmasterMessage = Type.Object(
-  {
-    object: kind('postmaster_message'),
-    ...fields,
-    forwarding: literals(['off', 'due', 'done', 'skipped'], {
-      description:
-        'off: `smtp.postmaster` was not set · due: not forwarded yet · done · skipped: see `reason`.',
-    }),
-    forwarded_as: Nullable(Id, { description: 'The email that forwarded it.' }),
-    reason: Nullable(Type.String(), { description: 'Why it was not forwarded.' }),
-  },
-  { description: 'A message to postmaster or abuse. It is not verified.' },
-)
+export const PostmasterMessage = object('A message to postmaster or abuse. It is not verified.', {
+  object: kind('postmaster_message'),
+  ...fields,
+  forwarding: literals(
+    ['off', 'due', 'done', 'skipped'],
+    'off: `smtp.postmaster` was not set · due: not forwarded yet · done · skipped: see `reason`.',
+  ),
+  forwarded_as: Nullable(Id, 'The email that forwarded it.'),
+  reason: Nullable(Type.String(), 'Why it was not forwarded.'),
+})
 export type PostmasterMessage = Static<typeof PostmasterMessage>
 export const PostmasterMessageList = listOf(PostmasterMessage, 'messages to postmaster')
 

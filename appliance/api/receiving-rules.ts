@@ -8,48 +8,42 @@ import {
 } from '../mail/receiving-rules.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
-import { Id, kind, literals } from './shared.ts'
+import { array, kind, literals, object, string } from './schemas.ts'
+import { Id } from './shared.ts'
 
-const rules = Type.Array(
-  Type.Object(
-    {
-      pattern: Type.String({
-        minLength: 1,
-        maxLength: MAX_PATTERN_LENGTH,
-        description: 'The part of the address before the @. `*` stands for any text.',
-        examples: ['support+*'],
-      }),
-      action: literals(RECEIVING_ACTIONS, {
-        description:
-          'keep: store the message and send `email.received` · forward: the same, and send it on to the addresses in `to` · webhook: send `email.received` and store nothing · refuse: reply 550 · drop: accept and discard the message.',
-      }),
-      to: Type.Optional(
-        Type.Array(Type.String({ maxLength: 320 }), {
-          minItems: 1,
-          maxItems: MAX_FORWARD_ADDRESSES,
-          description: 'Where to forward mail. Required with `forward`, and not allowed with other actions.',
-          examples: [['ada@example.org']],
-        }),
+const rules = array(
+  object('A rule.', {
+    pattern: string('The part of the address before the @. `*` stands for any text.', {
+      minLength: 1,
+      maxLength: MAX_PATTERN_LENGTH,
+      examples: ['support+*'],
+    }),
+    action: literals(
+      RECEIVING_ACTIONS,
+      'keep: store the message and send `email.received` · forward: the same, and send it on to the addresses in `to` · webhook: send `email.received` and store nothing · refuse: reply 550 · drop: accept and discard the message.',
+    ),
+    to: Type.Optional(
+      array(
+        Type.String({ maxLength: 320 }),
+        'Where to forward mail. Required with `forward`, and not allowed with other actions.',
+        { minItems: 1, maxItems: MAX_FORWARD_ADDRESSES, examples: [['ada@example.org']] },
       ),
-    },
-    { description: 'A rule.' },
-  ),
-  {
-    maxItems: MAX_RULES_PER_DOMAIN,
-    description:
-      'The first rule that matches decides. Without a match, the message is kept. `postmaster` and `abuse` are always kept.',
-  },
+    ),
+  }),
+  'The first rule that matches decides. Without a match, the message is kept. `postmaster` and `abuse` are always kept.',
+  { maxItems: MAX_RULES_PER_DOMAIN },
 )
 
 /** GET and PUT /domains/:id/receiving-rules */
-export const ReceivingRules = Type.Object(
-  { object: kind('receiving_rules'), domain_id: Id, rules },
-  { description: 'What a domain does with mail to its addresses.' },
-)
+export const ReceivingRules = object('What a domain does with mail to its addresses.', {
+  object: kind('receiving_rules'),
+  domain_id: Id,
+  rules,
+})
 export type ReceivingRules = Static<typeof ReceivingRules>
 
 /** PUT /domains/:id/receiving-rules */
-export const UpdateReceivingRules = Type.Object({ rules }, { description: 'All rules of a domain.' })
+export const UpdateReceivingRules = object('All rules of a domain.', { rules })
 
 const params = path({ id: pathId })
 

@@ -10,112 +10,104 @@ import { AttachmentList, Attachment } from './attachments.ts'
 import { EmailWebhookEvents } from './emails.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
 import { choice, id, page, path, pathId, pathText, pathUuid, query, shortPage, text } from './parameters.ts'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import {
+  array,
+  arrayOfObjects,
+  boolean,
+  integer,
+  kind,
+  literals,
+  Nullable,
+  number,
+  object,
+  record,
+  string,
+} from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
-const addresses = (description: string) => Type.Array(Type.String(), { description })
-const Verdict = Type.Object(
-  {
-    result: literals(AUTH_RESULTS, { description: 'The result (RFC 8601).' }),
-    domain: Nullable(Type.String(), { description: 'The domain that was checked; null: none.' }),
-  },
-  { description: 'One check.' },
-)
+const addresses = (description: string) => array(Type.String(), description)
+const Verdict = object('One check.', {
+  result: literals(AUTH_RESULTS, 'The result (RFC 8601).'),
+  domain: Nullable(Type.String(), 'The domain that was checked; null: none.'),
+})
 
 const summary = {
   id: Id,
   to: addresses('The To field.'),
-  from: Type.String({ description: 'The From field. It is not verified; see `authentication_results`.' }),
+  from: string('The From field. It is not verified; see `authentication_results`.'),
   created_at: Timestamp,
-  subject: Type.String({ description: 'The subject; empty: none.' }),
+  subject: string('The subject; empty: none.'),
   bcc: addresses('The Bcc field, which is usually absent.'),
   cc: addresses('The Cc field.'),
   reply_to: addresses('The Reply-To field.'),
   received_for: addresses('The envelope recipients of the team.'),
-  message_id: Type.String({
-    description: 'The Message-ID. Posthaste generates one if the message has none.',
+  message_id: string('The Message-ID. Posthaste generates one if the message has none.'),
+  attachments: arrayOfObjects('Attachments, without their content.', {
+    id: Id,
+    filename: Nullable(Type.String(), 'File name.'),
+    size: integer('Size in bytes.'),
+    content_type: string('Media type.'),
+    content_id: Nullable(Type.String(), 'Content ID, for `cid:` in the HTML.'),
+    content_disposition: literals(['attachment', 'inline'], 'How it is meant.'),
   }),
-  attachments: Type.Array(
-    Type.Object({
-      id: Id,
-      filename: Nullable(Type.String(), { description: 'File name.' }),
-      size: Type.Integer({ description: 'Size in bytes.' }),
-      content_type: Type.String({ description: 'Media type.' }),
-      content_id: Nullable(Type.String(), { description: 'Content ID, for `cid:` in the HTML.' }),
-      content_disposition: literals(['attachment', 'inline'], { description: 'How it is meant.' }),
-    }),
-    { description: 'Attachments, without their content.' },
-  ),
-  authentication_results: Type.Object(
-    { spf: Verdict, dkim: Verdict, dmarc: Verdict, arc: Verdict },
-    { description: 'Whether the message comes from whom it says. Not part of the hosted API.' },
-  ),
+  authentication_results: object('Whether the message comes from whom it says. Not part of the hosted API.', {
+    spf: Verdict,
+    dkim: Verdict,
+    dmarc: Verdict,
+    arc: Verdict,
+  }),
   spam: Nullable(
     Type.Object({
-      flagged: Type.Boolean({ description: 'Whether the spam filter marked the message as spam.' }),
-      score: Type.Number({ description: 'The score of the message.' }),
-      reject_score: Type.Number({ description: 'The score from which messages are rejected.' }),
-      symbols: Type.Array(Type.String(), { description: "The filter's rules that matched, heaviest first." }),
+      flagged: boolean('Whether the spam filter marked the message as spam.'),
+      score: number('The score of the message.'),
+      reject_score: number('The score from which messages are rejected.'),
+      symbols: array(Type.String(), "The filter's rules that matched, heaviest first."),
     }),
-    {
-      description:
-        'What the spam filter said; null: none was asked (docs/receiving.md). Not part of the hosted API.',
-    },
+    'What the spam filter said; null: none was asked (docs/receiving.md). Not part of the hosted API.',
   ),
-  in_reply_to_email_id: Nullable(Id, {
-    description: "The team's email that this answers; null: unknown. Not part of the hosted API.",
+  in_reply_to_email_id: Nullable(
+    Id,
+    "The team's email that this answers; null: unknown. Not part of the hosted API.",
+  ),
+  envelope: object('The SMTP transaction. Not part of the hosted API.', {
+    mail_from: string('The envelope sender; empty for the null sender.'),
+    ip: string('IP address of the client.'),
+    helo: string('The EHLO name of the client.'),
+    tls: Nullable(Type.String(), 'TLS version; null: no TLS.'),
+    size: integer('Size of the message in bytes.'),
   }),
-  envelope: Type.Object(
-    {
-      mail_from: Type.String({ description: 'The envelope sender; empty for the null sender.' }),
-      ip: Type.String({ description: 'IP address of the client.' }),
-      helo: Type.String({ description: 'The EHLO name of the client.' }),
-      tls: Nullable(Type.String(), { description: 'TLS version; null: no TLS.' }),
-      size: Type.Integer({ description: 'Size of the message in bytes.' }),
-    },
-    { description: 'The SMTP transaction. Not part of the hosted API.' },
-  ),
 }
 
 /** An element of GET /emails/receiving. */
-export const ReceivedEmailSummary = Type.Object(summary, { description: 'A received email.' })
+export const ReceivedEmailSummary = object('A received email.', summary)
 export type ReceivedEmailSummary = Static<typeof ReceivedEmailSummary>
 
 /** GET /emails/receiving/:id */
-export const ReceivedEmail = Type.Object(
-  {
-    object: kind('email'),
-    ...summary,
-    html: Nullable(Type.String(), { description: 'The HTML body; null: none.' }),
-    text: Nullable(Type.String(), { description: 'The plain-text body; null: none.' }),
-    html_format: literals(['data_uri', 'cid'], { description: 'How inline images are written in `html`.' }),
-    headers: Type.Record(Type.String(), Type.String(), {
-      description: 'Header fields by lower-case name. Of a repeated field, the topmost.',
+export const ReceivedEmail = object('A received email with its content.', {
+  object: kind('email'),
+  ...summary,
+  html: Nullable(Type.String(), 'The HTML body; null: none.'),
+  text: Nullable(Type.String(), 'The plain-text body; null: none.'),
+  html_format: literals(['data_uri', 'cid'], 'How inline images are written in `html`.'),
+  headers: record(Type.String(), 'Header fields by lower-case name. Of a repeated field, the topmost.'),
+  raw: Nullable(
+    Type.Object({
+      download_url: string('URL of the message. Requires no key.'),
+      expires_at: string('When `download_url` expires.'),
     }),
-    raw: Nullable(
-      Type.Object({
-        download_url: Type.String({ description: 'URL of the message. Requires no key.' }),
-        expires_at: Type.String({ description: 'When `download_url` expires.' }),
-      }),
-      {
-        description:
-          'The message itself; null: the domain keeps no content. Always null in the output of commands.',
-      },
+    'The message itself; null: the domain keeps no content. Always null in the output of commands.',
+  ),
+  forwards: arrayOfObjects('Where rules of the domain forward it. Not part of the hosted API.', {
+    to: string('The address.'),
+    status: literals(
+      ['pending', 'sent', 'skipped'],
+      'Whether it was forwarded. `sent`: as an email of its own.',
     ),
-    forwards: Type.Array(
-      Type.Object({
-        to: Type.String({ description: 'The address.' }),
-        status: literals(['pending', 'sent', 'skipped'], {
-          description: 'Whether it was forwarded. `sent`: as an email of its own.',
-        }),
-        email_id: Nullable(Id, { description: 'The email that was sent; null: none.' }),
-        reason: Nullable(Type.String(), { description: 'Why it was not forwarded; null otherwise.' }),
-      }),
-      { description: 'Where rules of the domain forward it. Not part of the hosted API.' },
-    ),
-  },
-  { description: 'A received email with its content.' },
-)
+    email_id: Nullable(Id, 'The email that was sent; null: none.'),
+    reason: Nullable(Type.String(), 'Why it was not forwarded; null otherwise.'),
+  }),
+})
 export type ReceivedEmail = Static<typeof ReceivedEmail>
 
 const operation = operationsIn('Receiving')
@@ -125,14 +117,8 @@ export const listReceivedEmails = operation('GET /emails/receiving', {
   summary: 'List received emails',
   querystring: query({
     ...page,
-    search: text(
-      Type.String({
-        description: 'Part of the sender, a recipient or the subject. Not part of the hosted API.',
-      }),
-    ),
-    in_reply_to_email_id: text(
-      Type.String({ description: 'Only replies to this email. Not part of the hosted API.' }),
-    ),
+    search: text(string('Part of the sender, a recipient or the subject. Not part of the hosted API.')),
+    in_reply_to_email_id: text(string('Only replies to this email. Not part of the hosted API.')),
     domain_id: id('Only mail to this domain. Not part of the hosted API.'),
     dmarc: choice(AUTH_RESULTS, 'Only mail with this DMARC result. Not part of the hosted API.'),
     spam: choice(

@@ -9,119 +9,104 @@ import type { TlsSummary } from '../mail/tls-summary.ts'
 import type { ReportDay } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
 import { optional, path, pathId, query } from './parameters.ts'
-import { Id, kind, literals, Nullable, Timestamp } from './shared.ts'
+import {
+  array,
+  arrayOfObjects,
+  boolean,
+  count,
+  integer,
+  kind,
+  literals,
+  Nullable,
+  object,
+  string,
+} from './schemas.ts'
+import { Id, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
-export const Count = (description: string) => Type.Integer({ minimum: 0, description })
-const Messages = Count('Messages.')
+const Messages = count('Messages.')
 
 /** All mail from one address. */
-export const DmarcReportSource = Type.Object(
-  {
-    ip: Type.String({ description: 'The address that sent the messages.' }),
-    name: Nullable(Type.String(), { description: 'Its name in DNS now; null: none, or not looked up.' }),
-    kind: literals(SOURCE_KINDS, {
-      description:
-        'own: this server · aligned: another service whose mail passes · forwarder: passes by DKIM alone · service: authenticates as another domain · unknown: nothing passes.',
-    }),
-    messages: Messages,
-    passed: Count('Messages that passed DMARC.'),
-    dkim_aligned: Count('Messages with an aligned signature.'),
-    spf_aligned: Count('Messages with an aligned envelope sender.'),
-    quarantined: Count('Messages that receivers put into spam.'),
-    rejected: Count('Messages that receivers rejected.'),
-    dkim_domains: Type.Array(Type.String(), { description: 'Domains of passing signatures, at most 5.' }),
-    spf_domains: Type.Array(Type.String(), { description: 'Domains that pass SPF, at most 5.' }),
-    status: literals(['ok', 'warning', 'failed'], { description: 'How serious it is.' }),
-    verdict: Type.String({ description: 'What it means.' }),
-    next_step: Nullable(Type.String(), { description: 'What to do; null: nothing.' }),
-  },
-  { description: 'All mail of one address.' },
-)
+export const DmarcReportSource = object('All mail of one address.', {
+  ip: string('The address that sent the messages.'),
+  name: Nullable(Type.String(), 'Its name in DNS now; null: none, or not looked up.'),
+  kind: literals(
+    SOURCE_KINDS,
+    'own: this server · aligned: another service whose mail passes · forwarder: passes by DKIM alone · service: authenticates as another domain · unknown: nothing passes.',
+  ),
+  messages: Messages,
+  passed: count('Messages that passed DMARC.'),
+  dkim_aligned: count('Messages with an aligned signature.'),
+  spf_aligned: count('Messages with an aligned envelope sender.'),
+  quarantined: count('Messages that receivers put into spam.'),
+  rejected: count('Messages that receivers rejected.'),
+  dkim_domains: array(Type.String(), 'Domains of passing signatures, at most 5.'),
+  spf_domains: array(Type.String(), 'Domains that pass SPF, at most 5.'),
+  status: literals(['ok', 'warning', 'failed'], 'How serious it is.'),
+  verdict: string('What it means.'),
+  next_step: Nullable(Type.String(), 'What to do; null: nothing.'),
+})
 /** Sessions that failed for one reason. */
-export const TlsReportFailure = Type.Object(
-  {
-    type: Type.String({ description: 'Result type (RFC 8460 §4.3).' }),
-    sessions: Count('Sessions.'),
-    mx_hosts: Type.Array(Type.String(), { description: 'MX hosts, at most 10.' }),
-    meaning: Type.String({ description: 'What it means.' }),
-    next_step: Type.String({ description: 'What to do.' }),
-  },
-  { description: 'Sessions that failed for one reason.' },
-)
+export const TlsReportFailure = object('Sessions that failed for one reason.', {
+  type: string('Result type (RFC 8460 §4.3).'),
+  sessions: count('Sessions.'),
+  mx_hosts: array(Type.String(), 'MX hosts, at most 10.'),
+  meaning: string('What it means.'),
+  next_step: string('What to do.'),
+})
 
-const Reporter = Type.Object(
-  {
-    submitter: Type.String({ description: 'The domain that sent the reports.' }),
-    organization: Type.String({ description: 'Its name, in its own words.' }),
-    reports: Count('Reports.'),
-    total: Count('Messages, or sessions.'),
-    failed: Count('Those that failed.'),
-  },
-  { description: 'A reporter.' },
-)
-const Day = Type.Object(
-  {
-    date: Type.String({ description: 'UTC day.', examples: ['2026-11-25'] }),
-    total: Count('Messages, or sessions.'),
-    failed: Count('Those that failed.'),
-  },
-  { description: 'A day.' },
-)
+const Reporter = object('A reporter.', {
+  submitter: string('The domain that sent the reports.'),
+  organization: string('Its name, in its own words.'),
+  reports: count('Reports.'),
+  total: count('Messages, or sessions.'),
+  failed: count('Those that failed.'),
+})
+const Day = object('A day.', {
+  date: string('UTC day.', { examples: ['2026-11-25'] }),
+  total: count('Messages, or sessions.'),
+  failed: count('Those that failed.'),
+})
 const shared = {
   domain_id: Id,
-  domain: Type.String({ description: 'Name of the domain.' }),
+  domain: string('Name of the domain.'),
   since: Timestamp,
   until: Timestamp,
-  record: Type.Object(
-    {
-      type: kind('TXT'),
-      name: Type.String({ description: 'The full name.' }),
-      value: Type.String({ description: 'The value to publish if there is no record yet.' }),
-      address: Type.String({ description: 'The address to add to `rua` of an existing record.' }),
-      published: Type.Boolean({ description: 'Whether the last DNS check found the address.' }),
-    },
-    { description: 'The DNS record that brings reports.' },
-  ),
-  next_step: Type.String({ description: 'What to do next.' }),
-  reporters: Type.Array(Reporter, { description: 'Reporters, most messages or sessions first.' }),
-  days: Type.Array(Day, { description: 'Days with reports, oldest first.' }),
+  record: object('The DNS record that brings reports.', {
+    type: kind('TXT'),
+    name: string('The full name.'),
+    value: string('The value to publish if there is no record yet.'),
+    address: string('The address to add to `rua` of an existing record.'),
+    published: boolean('Whether the last DNS check found the address.'),
+  }),
+  next_step: string('What to do next.'),
+  reporters: array(Reporter, 'Reporters, most messages or sessions first.'),
+  days: array(Day, 'Days with reports, oldest first.'),
 }
 /** GET /domains/:id/reports/dmarc */
-export const DmarcSummary = Type.Object(
-  {
-    object: kind('dmarc_summary'),
-    ...shared,
-    policy: Nullable(Type.String(), { description: 'The policy that reporters found last; null: unknown.' }),
-    messages: Messages,
-    passed: Count('Messages that passed DMARC.'),
-    sources: Type.Array(DmarcReportSource, {
-      description: 'Who sends as the domain, most messages first; at most 500.',
-    }),
-  },
-  { description: 'Who sends as the domain, and whether it passes.' },
-)
+export const DmarcSummary = object('Who sends as the domain, and whether it passes.', {
+  object: kind('dmarc_summary'),
+  ...shared,
+  policy: Nullable(Type.String(), 'The policy that reporters found last; null: unknown.'),
+  messages: Messages,
+  passed: count('Messages that passed DMARC.'),
+  sources: array(DmarcReportSource, 'Who sends as the domain, most messages first; at most 500.'),
+})
 export type DmarcSummary = Static<typeof DmarcSummary>
 
 /** GET /domains/:id/reports/tls */
-export const TlsReportSummary = Type.Object(
-  {
-    object: kind('tls_summary'),
-    ...shared,
-    sessions: Count('Sessions.'),
-    failed: Count('Sessions that failed.'),
-    policies: Type.Array(
-      Type.Object({
-        type: Type.String({ description: 'sts, tlsa, no-policy-found or unknown.' }),
-        sessions: Count('Sessions.'),
-        failed: Count('Sessions that failed.'),
-      }),
-      { description: 'Sessions by policy.' },
-    ),
-    failures: Type.Array(TlsReportFailure, { description: 'Failures, most sessions first.' }),
-  },
-  { description: 'How other servers reach the domain over TLS.' },
-)
+export const TlsReportSummary = object('How other servers reach the domain over TLS.', {
+  object: kind('tls_summary'),
+  ...shared,
+  sessions: count('Sessions.'),
+  failed: count('Sessions that failed.'),
+  policies: arrayOfObjects('Sessions by policy.', {
+    type: string('sts, tlsa, no-policy-found or unknown.'),
+    sessions: count('Sessions.'),
+    failed: count('Sessions that failed.'),
+  }),
+  failures: array(TlsReportFailure, 'Failures, most sessions first.'),
+})
 export type TlsReportSummary = Static<typeof TlsReportSummary>
 
 const operation = operationsIn('Domains')
@@ -129,7 +114,7 @@ const params = path({ id: pathId })
 const MOST_DAYS = 90
 /** The length of a period up to now, in days. */
 export const lastDays = optional(
-  Type.Integer({ minimum: 1, maximum: MOST_DAYS, description: 'Days up to now. Default 30.' }),
+  integer('Days up to now. Default 30.', { minimum: 1, maximum: MOST_DAYS }),
   (given, parameter) => {
     const value = /^\d{1,3}$/.test(given) ? Number(given) : 0
     if (value < 1 || value > MOST_DAYS)

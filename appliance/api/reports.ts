@@ -8,88 +8,76 @@ import type { DomainReport as StoredReport } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
 import { choice, page, path, pathId, pathUuid, query } from './parameters.ts'
 import {
-  Count,
   emptyToNull,
   presentFailure,
   presentSource,
   DmarcReportSource,
   TlsReportFailure,
 } from './report-summaries.ts'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { array, boolean, count, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
 const fields = {
   id: Id,
-  kind: literals(['dmarc', 'tls'], { description: 'dmarc: RFC 9990, RFC 7489 · tls: RFC 8460.' }),
+  kind: literals(['dmarc', 'tls'], 'dmarc: RFC 9990, RFC 7489 · tls: RFC 8460.'),
   domain_id: Id,
   received_at: Timestamp,
-  submitter: Type.String({ description: 'The domain that sent the report. It is authenticated.' }),
-  organization: Type.String({ description: 'The reporter, in its own words; empty: unnamed.' }),
-  report_id: Type.String({ description: "The reporter's id of the report." }),
-  policy_domain: Type.String({ description: 'The domain, or a subdomain, that the report is about.' }),
-  policy: Nullable(Type.String(), {
-    description: 'The DMARC policy that the reporter found: none, quarantine or reject; null: unknown.',
-  }),
+  submitter: string('The domain that sent the report. It is authenticated.'),
+  organization: string('The reporter, in its own words; empty: unnamed.'),
+  report_id: string("The reporter's id of the report."),
+  policy_domain: string('The domain, or a subdomain, that the report is about.'),
+  policy: Nullable(
+    Type.String(),
+    'The DMARC policy that the reporter found: none, quarantine or reject; null: unknown.',
+  ),
   begins_at: Timestamp,
   ends_at: Timestamp,
-  total: Count('Messages, or sessions.'),
-  failed: Count('Those that failed DMARC, or TLS.'),
-  skipped: Count('Records that could not be read, or exceed 1,000.'),
+  total: count('Messages, or sessions.'),
+  failed: count('Those that failed DMARC, or TLS.'),
+  skipped: count('Records that could not be read, or exceed 1,000.'),
 }
 
 /** An element of GET /domains/:id/reports. */
-export const DomainReportSummary = Type.Object(fields, { description: 'A DMARC or TLS report.' })
+export const DomainReportSummary = object('A DMARC or TLS report.', fields)
 export type DomainReportSummary = Static<typeof DomainReportSummary>
 
-const Disposition = literals(DISPOSITIONS, { description: 'What the receiver did.' })
+const Disposition = literals(DISPOSITIONS, 'What the receiver did.')
 
-const DmarcRecord = Type.Object(
-  {
-    source_ip: Type.String({ description: 'The address that sent the messages.' }),
-    messages: Count('Messages.'),
-    header_from: Type.String({ description: 'The domain of the From field.' }),
-    disposition: Disposition,
-    dkim_aligned: Type.Boolean({ description: 'Whether DKIM passed for the From domain.' }),
-    spf_aligned: Type.Boolean({ description: 'Whether SPF passed for the From domain.' }),
-    dkim_domain: Type.String({ description: 'The domain of the best signature; empty: none.' }),
-    dkim_result: Type.String({ description: 'Its result.' }),
-    spf_domain: Type.String({ description: 'The domain that SPF was checked for; empty: unknown.' }),
-    spf_result: Type.String({ description: 'Its result.' }),
-    reason: Type.String({ description: 'Why the receiver deviated from the policy; empty: it did not.' }),
-  },
-  { description: 'Messages with the same result.' },
-)
-const TlsRecord = Type.Object(
-  {
-    policy_type: Type.String({ description: 'sts, tlsa or no-policy-found.' }),
-    failure: Type.String({ description: 'Result type (RFC 8460 §4.3); empty: the sessions succeeded.' }),
-    mx_host: Type.String({ description: 'The MX host; empty: not named.' }),
-    reason: Type.String({ description: "The reporter's reason; empty: none." }),
-    sessions: Count('Sessions.'),
-  },
-  { description: 'Sessions with the same result.' },
-)
+const DmarcRecord = object('Messages with the same result.', {
+  source_ip: string('The address that sent the messages.'),
+  messages: count('Messages.'),
+  header_from: string('The domain of the From field.'),
+  disposition: Disposition,
+  dkim_aligned: boolean('Whether DKIM passed for the From domain.'),
+  spf_aligned: boolean('Whether SPF passed for the From domain.'),
+  dkim_domain: string('The domain of the best signature; empty: none.'),
+  dkim_result: string('Its result.'),
+  spf_domain: string('The domain that SPF was checked for; empty: unknown.'),
+  spf_result: string('Its result.'),
+  reason: string('Why the receiver deviated from the policy; empty: it did not.'),
+})
+const TlsRecord = object('Sessions with the same result.', {
+  policy_type: string('sts, tlsa or no-policy-found.'),
+  failure: string('Result type (RFC 8460 §4.3); empty: the sessions succeeded.'),
+  mx_host: string('The MX host; empty: not named.'),
+  reason: string("The reporter's reason; empty: none."),
+  sessions: count('Sessions.'),
+})
 
 /** GET /domains/:id/reports/:report_id */
-export const DomainReport = Type.Object(
-  {
-    object: kind('domain_report'),
-    ...fields,
-    policy_tags: Nullable(Type.String(), {
-      description: 'The tags of the DMARC policy that the reporter found; null: unknown.',
-      examples: ['p=quarantine; adkim=s'],
-    }),
-    sources: Type.Array(DmarcReportSource, {
-      description: 'What a DMARC report means, by source; most messages first.',
-    }),
-    failures: Type.Array(TlsReportFailure, {
-      description: 'What a TLS report means, by failure; most sessions first.',
-    }),
-    dmarc_records: Type.Array(DmarcRecord, { description: 'What a DMARC report says, largest first.' }),
-    tls_records: Type.Array(TlsRecord, { description: 'What a TLS report says, largest first.' }),
-  },
-  { description: 'A DMARC or TLS report with its records.' },
-)
+export const DomainReport = object('A DMARC or TLS report with its records.', {
+  object: kind('domain_report'),
+  ...fields,
+  policy_tags: Nullable(Type.String(), {
+    description: 'The tags of the DMARC policy that the reporter found; null: unknown.',
+    examples: ['p=quarantine; adkim=s'],
+  }),
+  sources: array(DmarcReportSource, 'What a DMARC report means, by source; most messages first.'),
+  failures: array(TlsReportFailure, 'What a TLS report means, by failure; most sessions first.'),
+  dmarc_records: array(DmarcRecord, 'What a DMARC report says, largest first.'),
+  tls_records: array(TlsRecord, 'What a TLS report says, largest first.'),
+})
 export type DomainReport = Static<typeof DomainReport>
 
 const operation = operationsIn('Domains')

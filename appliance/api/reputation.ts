@@ -4,104 +4,81 @@ import type { Finding as StoredFinding } from '../mail/finding.ts'
 import type { ComplaintLimit, ReputationChange, ReputationCounts, ReputationDay } from '../mail/reputation.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId, query } from './parameters.ts'
-import { Count, lastDays } from './report-summaries.ts'
-import { described, Id, kind, literals, Nullable, Timestamp } from './shared.ts'
+import { lastDays } from './report-summaries.ts'
+import { array, arrayOfObjects, count, kind, literals, Nullable, number, object, string } from './schemas.ts'
+import { Id, Timestamp } from './shared.ts'
 import { Finding, presentFinding, sourceIp } from './sources.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const results = {
-  delivered: Count('Delivered.'),
-  bounced: Count('Bounced.'),
-  deferred: Count('Failed attempts that were repeated later.'),
+  delivered: count('Delivered.'),
+  bounced: count('Bounced.'),
+  deferred: count('Failed attempts that were repeated later.'),
 }
-const counts = { ...results, complained: Count('Reported as spam.') }
-const Day = Type.String({ description: 'UTC day.', examples: ['2026-11-25'] })
+const counts = { ...results, complained: count('Reported as spam.') }
+const Day = string('UTC day.', { examples: ['2026-11-25'] })
 const provider = {
-  provider: Nullable(Type.String(), described('Id of the mailbox provider; null: all others.')),
-  name: Nullable(Type.String(), described('Its name; null: all others.')),
+  provider: Nullable(Type.String(), 'Id of the mailbox provider; null: all others.'),
+  name: Nullable(Type.String(), 'Its name; null: all others.'),
 }
-const Changes = Type.Array(
-  Type.Object({
-    at: Timestamp,
-    kind: literals(
-      ['dns', 'setting', 'volume'],
-      described('dns: a record. setting: from the audit log. volume: far more mail than usual.'),
-    ),
-    note: Type.String(described('What changed, in English. The wording may change.')),
-  }),
-  described('What changed in the period, newest first.'),
-)
-const Share = (description: string) => Type.Number({ minimum: 0, description })
+const Changes = arrayOfObjects('What changed in the period, newest first.', {
+  at: Timestamp,
+  kind: literals(
+    ['dns', 'setting', 'volume'],
+    'dns: a record. setting: from the audit log. volume: far more mail than usual.',
+  ),
+  note: string('What changed, in English. The wording may change.'),
+})
+const Share = (description: string) => number(description, { minimum: 0 })
 const Reports = (what: string) =>
-  Type.Object(
-    { total: Count(`${what} in the reports of the period.`), failed: Count('Those that failed.') },
-    described(`${what} that other servers reported.`),
-  )
+  object(`${what} that other servers reported.`, {
+    total: count(`${what} in the reports of the period.`),
+    failed: count('Those that failed.'),
+  })
 
 /** GET /domains/:id/reputation. Not part of the hosted API. */
-export const DomainReputation = Type.Object(
-  {
-    object: kind('domain_reputation'),
-    domain_id: Id,
-    days: Type.Array(
-      Type.Object({ date: Day, ...counts }),
-      described('Every day of the period, oldest first.'),
-    ),
-    totals: Type.Object(counts, described('Totals of the period.')),
-    providers: Type.Array(
-      Type.Object({ ...provider, ...counts }),
-      described('The last 7 days by mailbox provider, the 20 largest first.'),
-    ),
-    complaints: Type.Object(
-      {
-        delivered: Count('Delivered.'),
-        complained: Count('Reported as spam.'),
-        rate: Share('Share of the delivered emails that were reported as spam.'),
-        limits: Type.Array(
-          Type.Object({
-            provider: Type.String(described('Id of the mailbox provider.')),
-            name: Type.String(described('Its name.')),
-            limit: Share('Largest share of delivered emails that it accepts.'),
-            state: literals(
-              ['ok', 'near', 'over'],
-              described('near: at least a third of the limit. Fewer than 4 complaints are always ok.'),
-            ),
-          }),
-          described('The providers with a limit.'),
-        ),
-      },
-      described('Complaints of the last 7 days at all providers.'),
-    ),
-    reports: Type.Object(
-      { dmarc: Reports('Messages'), tls: Reports('TLS sessions') },
-      described('DMARC and TLS reports.'),
-    ),
-    changes: Changes,
-  },
-  described('How receivers treat the mail of a domain.'),
-)
+export const DomainReputation = object('How receivers treat the mail of a domain.', {
+  object: kind('domain_reputation'),
+  domain_id: Id,
+  days: arrayOfObjects('Every day of the period, oldest first.', { date: Day, ...counts }),
+  totals: object('Totals of the period.', counts),
+  providers: arrayOfObjects('The last 7 days by mailbox provider, the 20 largest first.', {
+    ...provider,
+    ...counts,
+  }),
+  complaints: object('Complaints of the last 7 days at all providers.', {
+    delivered: count('Delivered.'),
+    complained: count('Reported as spam.'),
+    rate: Share('Share of the delivered emails that were reported as spam.'),
+    limits: arrayOfObjects('The providers with a limit.', {
+      provider: string('Id of the mailbox provider.'),
+      name: string('Its name.'),
+      limit: Share('Largest share of delivered emails that it accepts.'),
+      state: literals(
+        ['ok', 'near', 'over'],
+        'near: at least a third of the limit. Fewer than 4 complaints are always ok.',
+      ),
+    }),
+  }),
+  reports: object('DMARC and TLS reports.', { dmarc: Reports('Messages'), tls: Reports('TLS sessions') }),
+  changes: Changes,
+})
 export type DomainReputation = Static<typeof DomainReputation>
 
 /** GET /sources/:ip/reputation. Not part of the hosted API. */
-export const SourceReputation = Type.Object(
-  {
-    object: kind('source_reputation'),
-    ip: Type.String(described('The sending IP, or `auto`.')),
-    warm_up_since: Nullable(Timestamp, described('Start of the warm-up; null: not warming up.')),
-    days: Type.Array(
-      Type.Object({ date: Day, ...results }),
-      described('Every day of the period, oldest first.'),
-    ),
-    totals: Type.Object(results, described('Totals of the period.')),
-    providers: Type.Array(
-      Type.Object({ ...provider, ...results }),
-      described('The period by mailbox provider, the largest first.'),
-    ),
-    blocklists: Type.Array(Finding, described('Results of the last check.')),
-    changes: Changes,
-  },
-  described('How receivers treat the mail from a sending IP, of all teams.'),
-)
+export const SourceReputation = object('How receivers treat the mail from a sending IP, of all teams.', {
+  object: kind('source_reputation'),
+  ip: string('The sending IP, or `auto`.'),
+  warm_up_since: Nullable(Timestamp, 'Start of the warm-up; null: not warming up.'),
+  days: arrayOfObjects('Every day of the period, oldest first.', { date: Day, ...results }),
+  totals: object('Totals of the period.', results),
+  providers: arrayOfObjects('The period by mailbox provider, the largest first.', {
+    ...provider,
+    ...results,
+  }),
+  blocklists: array(Finding, 'Results of the last check.'),
+  changes: Changes,
+})
 export type SourceReputation = Static<typeof SourceReputation>
 
 const domainOperation = operationsIn('Domains')

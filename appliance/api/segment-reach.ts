@@ -4,32 +4,26 @@ import type { SegmentReach as StoredReach } from '../mail/broadcast.ts'
 import { type Forecast, FORECAST_LIMITS } from '../shaping/shaping.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
-import { count, described, Id, kind, literals, Nullable } from './shared.ts'
+import { arrayOfObjects, boolean, count, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Id } from './shared.ts'
 
 /** The providers of contacts, with how long sending to them takes. */
-export const providerForecast = Type.Array(
-  Type.Object({
-    provider: Type.String(described('The provider; empty: not known yet.')),
-    name: Type.String(described('Its display name; empty: not known yet.')),
-    contacts: count('Contacts that would get it.'),
-    hours: Nullable(
-      Type.Number(),
-      described(
-        'About how long sending takes, by the limits and the warm-up of the sending IPs and the rate of the broadcast. null: not known, or more than 60 days.',
-      ),
+export const providerForecast = arrayOfObjects('By mailbox provider, the largest first.', {
+  provider: string('The provider; empty: not known yet.'),
+  name: string('Its display name; empty: not known yet.'),
+  contacts: count('Contacts that would get it.'),
+  hours: Nullable(
+    Type.Number(),
+    'About how long sending takes, by the limits and the warm-up of the sending IPs and the rate of the broadcast. null: not known, or more than 60 days.',
+  ),
+  limited_by: Nullable(
+    literals(
+      FORECAST_LIMITS,
+      'What makes it take so long: the rate of the broadcast, a warm-up, or the limits of the lanes.',
     ),
-    limited_by: Nullable(
-      literals(
-        FORECAST_LIMITS,
-        described(
-          'What makes it take so long: the rate of the broadcast, a warm-up, or the limits of the lanes.',
-        ),
-      ),
-      described('null: not known.'),
-    ),
-  }),
-  described('By mailbox provider, the largest first.'),
-)
+    'null: not known.',
+  ),
+})
 
 /** Formats the forecast of a provider. */
 export const presentForecast = (
@@ -38,39 +32,28 @@ export const presentForecast = (
 ): Static<typeof providerForecast>[number] => ({ provider, name, contacts, hours, limited_by: limitedBy })
 
 /** GET /segments/:id/providers */
-export const SegmentReach = Type.Object(
-  {
-    object: kind('segment_providers'),
-    id: Id,
-    contacts: count('Contacts of the segment.'),
-    eligible: count('Those who are neither unsubscribed nor suppressed.'),
-    estimated: Type.Boolean(described('Whether the numbers are estimated from the newest contacts.')),
-    providers: providerForecast,
-  },
-  described('Mailbox providers of the contacts of a segment.'),
-)
+export const SegmentReach = object('Mailbox providers of the contacts of a segment.', {
+  object: kind('segment_providers'),
+  id: Id,
+  contacts: count('Contacts of the segment.'),
+  eligible: count('Those who are neither unsubscribed nor suppressed.'),
+  estimated: boolean('Whether the numbers are estimated from the newest contacts.'),
+  providers: providerForecast,
+})
 export type SegmentReach = Static<typeof SegmentReach>
 
 /** GET /segments/:id/days */
-export const SegmentDays = Type.Object(
-  {
-    object: kind('segment_days'),
-    id: Id,
-    days: Type.Array(
-      Type.Object({
-        date: Type.String({ description: 'A day in UTC.', examples: ['2026-01-31'] }),
-        contacts: Nullable(
-          Type.Integer(),
-          described(
-            'Contacts of the segment at the last count of that day; null: not counted, or there was no segment.',
-          ),
-        ),
-      }),
-      described('The last 30 days, today last.'),
+export const SegmentDays = object('The size of a segment by day.', {
+  object: kind('segment_days'),
+  id: Id,
+  days: arrayOfObjects('The last 30 days, today last.', {
+    date: string('A day in UTC.', { examples: ['2026-01-31'] }),
+    contacts: Nullable(
+      Type.Integer(),
+      'Contacts of the segment at the last count of that day; null: not counted, or there was no segment.',
     ),
-  },
-  described('The size of a segment by day.'),
-)
+  }),
+})
 export type SegmentDays = Static<typeof SegmentDays>
 
 const params = path({ id: pathId })

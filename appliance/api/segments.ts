@@ -4,73 +4,52 @@ import type { SizedSegment } from '../storage/storage.ts'
 import { ContactList, contactPage } from './contacts.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
-import { Deleted, Id, kind, listOf, Nullable, Timestamp } from './shared.ts'
+import { integer, kind, Nullable, object, optionalOrNull, record, string } from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const reference = { object: kind('segment'), id: Id }
-export const segmentName = Type.String({
-  description: 'Name, at most 255 characters.',
-  examples: ['Newsletter'],
-})
+export const segmentName = string('Name, at most 255 characters.', { examples: ['Newsletter'] })
 
-const rules = Type.Record(Type.String(), Type.Unknown(), {
-  description:
-    'A rule (`type` rule, `field`, `operator`, `value`), or rules joined by `type` and or or (`rules`). See docs/audience.md. Not part of the hosted API.',
-  examples: [{ type: 'rule', field: 'contact.properties.plan', operator: 'eq', value: 'pro' }],
-})
+const rules = record(
+  Type.Unknown(),
+  'A rule (`type` rule, `field`, `operator`, `value`), or rules joined by `type` and or or (`rules`). See docs/audience.md. Not part of the hosted API.',
+  { examples: [{ type: 'rule', field: 'contact.properties.plan', operator: 'eq', value: 'pro' }] },
+)
 
 /** POST /segments */
-export const CreateSegment = Type.Object(
-  {
-    name: segmentName,
-    filter: Type.Optional(
-      Nullable(rules, { description: 'Who is in it, by rules; null: contacts are added to it.' }),
-    ),
-  },
-  { description: 'A segment to create.' },
-)
+export const CreateSegment = object('A segment to create.', {
+  name: segmentName,
+  filter: optionalOrNull(rules, 'Who is in it, by rules; null: contacts are added to it.'),
+})
 export type CreateSegment = Static<typeof CreateSegment>
-export const SegmentCreated = Type.Object(
-  { ...reference, name: segmentName },
-  { description: 'The new segment.' },
-)
+export const SegmentCreated = object('The new segment.', { ...reference, name: segmentName })
 /** PATCH /segments/:id */
-export const UpdateSegment = Type.Object(
-  {
-    name: Type.Optional(Nullable(segmentName, { description: 'A new name; null: unchanged.' })),
-    filter: Type.Optional(
-      Nullable(rules, { description: 'Other rules, for a segment with rules; null: unchanged.' }),
-    ),
-  },
-  { description: 'What to change.' },
-)
-export const SegmentRef = Type.Object(reference, { description: 'The segment.' })
+export const UpdateSegment = object('What to change.', {
+  name: optionalOrNull(segmentName, 'A new name; null: unchanged.'),
+  filter: optionalOrNull(rules, 'Other rules, for a segment with rules; null: unchanged.'),
+})
+export const SegmentRef = object('The segment.', reference)
 
 /** The common fields of segments and audiences. */
 export const segmentSummary = {
   id: Id,
   name: segmentName,
   created_at: Timestamp,
-  contacts: Type.Integer({ description: 'Number of contacts in it.' }),
-  filter: Nullable(rules, { description: 'Who is in it, by rules; null: contacts are added to it.' }),
-  counted_at: Nullable(Timestamp, {
-    description:
-      'When contacts who meet its rules were last counted; a new count may be under way. null: not counted yet, or no rules.',
-  }),
+  contacts: integer('Number of contacts in it.'),
+  filter: Nullable(rules, 'Who is in it, by rules; null: contacts are added to it.'),
+  counted_at: Nullable(
+    Timestamp,
+    'When contacts who meet its rules were last counted; a new count may be under way. null: not counted yet, or no rules.',
+  ),
 }
 /** An element of GET /segments. */
-export const SegmentSummary = Type.Object(segmentSummary, { description: 'A segment.' })
+export const SegmentSummary = object('A segment.', segmentSummary)
 export type SegmentSummary = Static<typeof SegmentSummary>
 export const SegmentList = listOf(SegmentSummary, 'segments')
 /** GET /segments/:id */
-export const Segment = Type.Object(
-  { object: kind('segment'), ...segmentSummary },
-  { description: 'A segment.' },
-)
-export const SegmentDeleted = Type.Object(
-  { ...reference, deleted: Deleted },
-  { description: 'The deleted segment.' },
-)
+export const Segment = object('A segment.', { object: kind('segment'), ...segmentSummary })
+export const SegmentDeleted = object('The deleted segment.', { ...reference, deleted: Deleted })
 
 const params = path({ id: pathId })
 const operation = operationsIn('Segments')

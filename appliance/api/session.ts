@@ -1,94 +1,63 @@
 import { Type, type Static } from 'typebox'
 import { RIGHTS, ROLES } from '../mail/roles.ts'
-import { Deleted, Id, kind, literals, Nullable } from './shared.ts'
+import { array, arrayOfObjects, boolean, kind, literals, Nullable, object, string } from './schemas.ts'
+import { Deleted, Id } from './shared.ts'
 import { CodeInput, PasskeyInput, PasskeyOptions } from './factors.ts'
 import { operationsIn } from './operation.ts'
 
 /** POST /session: signs in to the dashboard. The response sets a cookie. */
-export const SignIn = Type.Object(
-  {
-    email: Type.String({ description: 'The address of the account.' }),
-    password: Type.String({ description: 'The password.' }),
-  },
-  { description: 'The account to sign in to.' },
-)
-
-/** Methods of the second step. */
-export const SecondMethod = literals(['totp', 'passkey', 'recovery_code'], {
-  description: 'An authenticator code, a passkey, or a recovery code.',
+export const SignIn = object('The account to sign in to.', {
+  email: string('The address of the account.'),
+  password: string('The password.'),
 })
 
-/** POST /session if a second step is set up, and GET /session/step. */
-export const SignInStep = Type.Object(
-  {
-    object: kind('sign_in'),
-    next: Type.Literal('second_factor', {
-      description: 'The password was correct; a second step is required.',
-    }),
-    methods: Type.Array(SecondMethod, { description: 'The available second steps.' }),
-  },
-  { description: 'The missing sign-in step.' },
+/** Methods of the second step. */
+export const SecondMethod = literals(
+  ['totp', 'passkey', 'recovery_code'],
+  'An authenticator code, a passkey, or a recovery code.',
 )
+
+/** POST /session if a second step is set up, and GET /session/step. */
+export const SignInStep = object('The missing sign-in step.', {
+  object: kind('sign_in'),
+  next: Type.Literal('second_factor', {
+    description: 'The password was correct; a second step is required.',
+  }),
+  methods: array(SecondMethod, 'The available second steps.'),
+})
 export type SignInStep = Static<typeof SignInStep>
 
 /** GET /session: the signed-in user and team. */
-export const Session = Type.Object(
-  {
-    object: kind('session'),
-    user: Type.Object(
-      {
-        id: Id,
-        email: Type.String({ description: 'The address to sign in with.' }),
-        has_second_factor: Type.Boolean({
-          description: 'Whether an authenticator app or a passkey is set up.',
-        }),
-        must_enrol: Type.Boolean({
-          description:
-            'The team requires two-step sign-in. Until this session completes a second step, only the account pages are available.',
-        }),
-      },
-      { description: 'The signed-in user.' },
+export const Session = object('The signed-in user, and the current team.', {
+  object: kind('session'),
+  user: object('The signed-in user.', {
+    id: Id,
+    email: string('The address to sign in with.'),
+    has_second_factor: boolean('Whether an authenticator app or a passkey is set up.'),
+    must_enrol: boolean(
+      'The team requires two-step sign-in. Until this session completes a second step, only the account pages are available.',
     ),
-    team: Type.Object(
-      { id: Id, name: Type.String({ description: 'Name of the team.' }) },
-      { description: 'The current team of the session.' },
-    ),
-    role: literals(ROLES, { description: "The user's role in this team." }),
-    rights: Type.Array(literals(RIGHTS), { description: 'The permissions of that role.' }),
-    teams: Type.Array(
-      Type.Object({
-        id: Id,
-        name: Type.String({ description: 'Name of the team.' }),
-        role: literals(ROLES, { description: "The user's role in it." }),
-      }),
-      { description: 'All teams of the user, in the order they joined.' },
-    ),
-    operator: Type.Boolean({
-      description: 'Whether this team operates the server and so can manage all of it.',
-    }),
-    node: Type.Object(
-      {
-        hostname: Type.String({ description: 'The EHLO name of the server.' }),
-        version: Type.String({ description: 'Version of Posthaste.' }),
-        sandbox: Type.Boolean({
-          description: 'Sandbox: no mail leaves this machine. Captured mail is on the Inbox page.',
-        }),
-        smtp_port: Nullable(Type.Integer(), {
-          description: 'The port for SMTP submission with STARTTLS; null: none.',
-        }),
-      },
-      { description: 'The node that responded.' },
-    ),
-  },
-  { description: 'The signed-in user, and the current team.' },
-)
+  }),
+  team: object('The current team of the session.', { id: Id, name: string('Name of the team.') }),
+  role: literals(ROLES, "The user's role in this team."),
+  rights: array(literals(RIGHTS), 'The permissions of that role.'),
+  teams: arrayOfObjects('All teams of the user, in the order they joined.', {
+    id: Id,
+    name: string('Name of the team.'),
+    role: literals(ROLES, "The user's role in it."),
+  }),
+  operator: boolean('Whether this team operates the server and so can manage all of it.'),
+  node: object('The node that responded.', {
+    hostname: string('The EHLO name of the server.'),
+    version: string('Version of Posthaste.'),
+    sandbox: boolean('Sandbox: no mail leaves this machine. Captured mail is on the Inbox page.'),
+    smtp_port: Nullable(Type.Integer(), 'The port for SMTP submission with STARTTLS; null: none.'),
+  }),
+})
 export type Session = Static<typeof Session>
 
 /** DELETE /session */
-export const SignedOut = Type.Object(
-  { object: kind('session'), deleted: Deleted },
-  { description: 'The session was ended.' },
-)
+export const SignedOut = object('The session was ended.', { object: kind('session'), deleted: Deleted })
 
 const step =
   'Requires the cookie of the first step. Allowed for ten minutes and five attempts. Not part of the hosted API.'

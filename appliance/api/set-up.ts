@@ -1,37 +1,23 @@
-import { Type, type Static } from 'typebox'
-import { kind } from './shared.ts'
+import type { Static } from 'typebox'
+import { boolean, kind, object, string } from './schemas.ts'
 import { operationsIn } from './operation.ts'
 
 /** GET /setup. Not part of the hosted API. */
-export const SetUp = Type.Object(
-  {
-    object: kind('setup'),
-    open: Type.Boolean({
-      description: 'The server has no owner yet. Its log has a link to create one.',
-    }),
-  },
-  { description: 'Whether the server has no owner yet.' },
-)
+export const SetUp = object('Whether the server has no owner yet.', {
+  object: kind('setup'),
+  open: boolean('The server has no owner yet. Its log has a link to create one.'),
+})
 export type SetUp = Static<typeof SetUp>
 
 /**
  * POST /setup: creates the owner. The response sets a cookie, like that of POST /session. Not part of the hosted API.
  */
-export const CreateOwner = Type.Object(
-  {
-    token: Type.String({
-      maxLength: 100,
-      description: 'The part after the `#` of the link that the server printed.',
-    }),
-    email: Type.String({
-      description: "The owner's email address, used to sign in.",
-      examples: ['you@example.com'],
-    }),
-    password: Type.String({ description: "The owner's password." }),
-    team_name: Type.String({ description: 'Name of the team: 1 to 100 characters.' }),
-  },
-  { description: 'The first owner and their team.' },
-)
+export const CreateOwner = object('The first owner and their team.', {
+  token: string('The part after the `#` of the link that the server printed.', { maxLength: 100 }),
+  email: string("The owner's email address, used to sign in.", { examples: ['you@example.com'] }),
+  password: string("The owner's password."),
+  team_name: string('Name of the team: 1 to 100 characters.'),
+})
 export type CreateOwner = Static<typeof CreateOwner>
 
 const operation = operationsIn('Dashboard')

@@ -8,7 +8,19 @@ import {
   type Provider as StoredProvider,
 } from '../shaping/shaping.ts'
 import { LaneDecision } from './timeline.ts'
-import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import {
+  array,
+  arrayOfObjects,
+  boolean,
+  integer,
+  kind,
+  literals,
+  Nullable,
+  object,
+  optionalOrNull,
+  string,
+} from './schemas.ts'
+import { listOf, Timestamp } from './shared.ts'
 import { describeLaneReason } from '../mail/waiting.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
@@ -16,7 +28,7 @@ import { path, pathText } from './parameters.ts'
 
 const number = (at: number) => {
   const { minimum, maximum, description } = NUMBER_SETTINGS[at]!
-  return Type.Integer({ minimum, maximum, description })
+  return integer(description, { minimum, maximum })
 }
 
 const limits = {
@@ -26,115 +38,88 @@ const limits = {
   recipients_per_message: number(3),
   idle_seconds: number(4),
 }
-const warmUp = Type.Array(Type.Integer({ minimum: 1, maximum: WARM_UP.maximum }), {
+const warmUp = array(Type.Integer({ minimum: 1, maximum: WARM_UP.maximum }), WARM_UP.description, {
   maxItems: WARM_UP.most,
-  description: WARM_UP.description,
 })
 
 /** GET /providers/:id, an element of GET /providers, and the response to changes. Not part of the hosted API. */
-export const Provider = Type.Object(
-  {
-    object: kind('provider'),
-    id: Type.String({ description: 'The id in providers.toml, or the domain of a mail exchanger.' }),
-    name: Type.String({ description: 'Display name.' }),
-    mx: Type.Array(Type.String(), { description: 'Its mail exchangers, or their parent domains.' }),
-    ...limits,
-    warm_up: warmUp,
-    pauses: Type.Array(
-      Type.Object({
-        text: Nullable(Type.String(), { description: 'Pattern for the text of the reply.' }),
-        enhanced: Nullable(Type.String(), { description: 'Pattern for the enhanced status code.' }),
-        minutes: Type.Integer({ description: 'How long the lane pauses.' }),
-        says: Type.String({ description: 'Meaning of the reply.' }),
-      }),
-      { description: 'Replies that pause a lane.' },
-    ),
-    origin: literals(['table', 'default'], { description: 'default: not in providers.toml.' }),
-    changed: Type.Array(Type.String(), {
-      description: 'Settings that were changed at runtime.',
-    }),
-  },
-  { description: 'A mailbox provider and its limits.' },
-)
+export const Provider = object('A mailbox provider and its limits.', {
+  object: kind('provider'),
+  id: string('The id in providers.toml, or the domain of a mail exchanger.'),
+  name: string('Display name.'),
+  mx: array(Type.String(), 'Its mail exchangers, or their parent domains.'),
+  ...limits,
+  warm_up: warmUp,
+  pauses: arrayOfObjects('Replies that pause a lane.', {
+    text: Nullable(Type.String(), 'Pattern for the text of the reply.'),
+    enhanced: Nullable(Type.String(), 'Pattern for the enhanced status code.'),
+    minutes: integer('How long the lane pauses.'),
+    says: string('Meaning of the reply.'),
+  }),
+  origin: literals(['table', 'default'], 'default: not in providers.toml.'),
+  changed: array(Type.String(), 'Settings that were changed at runtime.'),
+})
 export type Provider = Static<typeof Provider>
 export const ProviderList = listOf(Provider, 'mailbox providers')
 
-const optional = (at: number) =>
-  Type.Optional(Nullable(number(at), { description: NUMBER_SETTINGS[at]!.description }))
+const optional = (at: number) => optionalOrNull(number(at), NUMBER_SETTINGS[at]!.description)
 
 /** PATCH /providers/:id */
-export const UpdateProvider = Type.Object(
+export const UpdateProvider = object(
+  'Missing settings stay the same; null restores the value of providers.toml.',
   {
     connections: optional(0),
     messages_per_connection: optional(1),
     messages_per_minute: optional(2),
     recipients_per_message: optional(3),
     idle_seconds: optional(4),
-    warm_up: Type.Optional(Nullable(warmUp, { description: WARM_UP.description })),
+    warm_up: optionalOrNull(warmUp, WARM_UP.description),
   },
-  { description: 'Missing settings stay the same; null restores the value of providers.toml.' },
 )
 
 /** POST /lanes/:id/pause */
-export const PauseLane = Type.Object(
-  {
-    minutes: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: MAX_PAUSE_MINUTES,
-        description: 'Length of the pause. Default: until resumed.',
-      }),
-    ),
-  },
-  { description: 'A pause.' },
-)
+export const PauseLane = object('A pause.', {
+  minutes: Type.Optional(
+    integer('Length of the pause. Default: until resumed.', { minimum: 1, maximum: MAX_PAUSE_MINUTES }),
+  ),
+})
 
 /** An element of GET /lanes, and the response to changes. Not part of the hosted API. */
-export const Lane = Type.Object(
-  {
-    object: kind('lane'),
-    id: Type.String({ description: 'The sending IP and the provider.', examples: ['192.0.2.1~google'] }),
-    source: Type.String({ description: 'The sending IP.' }),
-    pool: Nullable(Type.String(), {
-      description: 'The pool of the sending IP; null: the IP no longer exists.',
+export const Lane = object('The limits from one sending IP to one provider.', {
+  object: kind('lane'),
+  id: string('The sending IP and the provider.', { examples: ['192.0.2.1~google'] }),
+  source: string('The sending IP.'),
+  pool: Nullable(Type.String(), 'The pool of the sending IP; null: the IP no longer exists.'),
+  provider: string('Id of the provider.'),
+  provider_name: string('Display name.'),
+  connections: integer('Connections allowed now.'),
+  most_connections: integer('Maximum number of connections.'),
+  messages_per_minute: integer('Messages per minute allowed now.'),
+  most_messages_per_minute: integer('Maximum number of messages per minute.'),
+  in_flight: Nullable(Type.Integer(), 'Messages being sent; null: the daemon was not queried.'),
+  last_minute: Nullable(
+    Type.Integer(),
+    'Messages started in the last 60 seconds; null: the daemon was not queried.',
+  ),
+  minutes: Nullable(
+    Type.Array(Type.Integer()),
+    'Messages started in each of the last 60 minutes, oldest first; empty: none since startup. Null: the daemon was not queried.',
+  ),
+  paused: boolean('Whether the lane is paused.'),
+  paused_until: Nullable(Timestamp, 'When the pause ends; null: not paused, or until resumed.'),
+  warm_up: Nullable(
+    Type.Object({
+      day: integer('Day of the warm-up plan, from 1.'),
+      share: integer('Messages allowed today.'),
+      sent: integer('Messages sent today.'),
     }),
-    provider: Type.String({ description: 'Id of the provider.' }),
-    provider_name: Type.String({ description: 'Display name.' }),
-    connections: Type.Integer({ description: 'Connections allowed now.' }),
-    most_connections: Type.Integer({ description: 'Maximum number of connections.' }),
-    messages_per_minute: Type.Integer({ description: 'Messages per minute allowed now.' }),
-    most_messages_per_minute: Type.Integer({ description: 'Maximum number of messages per minute.' }),
-    in_flight: Nullable(Type.Integer(), {
-      description: 'Messages being sent; null: the daemon was not queried.',
-    }),
-    last_minute: Nullable(Type.Integer(), {
-      description: 'Messages started in the last 60 seconds; null: the daemon was not queried.',
-    }),
-    minutes: Nullable(Type.Array(Type.Integer()), {
-      description:
-        'Messages started in each of the last 60 minutes, oldest first; empty: none since startup. Null: the daemon was not queried.',
-    }),
-    paused: Type.Boolean({ description: 'Whether the lane is paused.' }),
-    paused_until: Nullable(Timestamp, {
-      description: 'When the pause ends; null: not paused, or until resumed.',
-    }),
-    warm_up: Nullable(
-      Type.Object({
-        day: Type.Integer({ description: 'Day of the warm-up plan, from 1.' }),
-        share: Type.Integer({ description: 'Messages allowed today.' }),
-        sent: Type.Integer({ description: 'Messages sent today.' }),
-      }),
-      { description: 'Warm-up of the sending IP; null: not warming up.' },
-    ),
-    reason: Nullable(Type.String(), {
-      description: 'The last decision about the lane, as a sentence; null: none.',
-    }),
-    decision: Nullable(LaneDecision, { description: 'The last decision, as data; null: none.' }),
-    reason_at: Nullable(Timestamp, { description: 'Time of the last decision.' }),
-    updated_at: Timestamp,
-  },
-  { description: 'The limits from one sending IP to one provider.' },
-)
+    'Warm-up of the sending IP; null: not warming up.',
+  ),
+  reason: Nullable(Type.String(), 'The last decision about the lane, as a sentence; null: none.'),
+  decision: Nullable(LaneDecision, 'The last decision, as data; null: none.'),
+  reason_at: Nullable(Timestamp, 'Time of the last decision.'),
+  updated_at: Timestamp,
+})
 export type Lane = Static<typeof Lane>
 export const LaneList = listOf(Lane, 'lanes')
 

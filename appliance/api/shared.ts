@@ -1,36 +1,16 @@
-import { Type, type Static, type TSchema, type TSchemaOptions } from 'typebox'
+import { Type, type Static, type TSchema } from 'typebox'
+import { array, boolean, integer, kind, Nullable, object, string } from './schemas.ts'
 import type { Refusal } from '../mail/refusals.ts'
 import { DEFAULT_LIMIT, type PageQuery } from './parameters.ts'
 
 /** Schemas and formats that several resources share. */
 
-export const Id = Type.String({ format: 'uuid', description: 'A UUID. Ids sort by creation time.' })
+export const Id = string('A UUID. Ids sort by creation time.', { format: 'uuid' })
 
 /** The time format of the REST API, `2026-11-20 20:39:59.540771+00` (reference: wire format §1.3). */
-export const Timestamp = Type.String({
-  description: 'Time in UTC, with milliseconds.',
+export const Timestamp = string('Time in UTC, with milliseconds.', {
   examples: ['2026-11-20 20:39:59.54+00'],
 })
-
-export const Nullable = <T extends TSchema>(schema: T, options: TSchemaOptions = {}) =>
-  Type.Union([schema, Type.Null()], options)
-
-export const described = (description: string) => ({ description })
-
-/** Optional or null text. */
-export const optionalText = (description: string) =>
-  Type.Optional(Nullable(Type.String(), described(description)))
-
-/** A count. */
-export const count = (description: string) => Type.Integer({ minimum: 0, description })
-
-/** One of a fixed list of strings. */
-export const literals = <const T extends readonly string[]>(values: T, options: TSchemaOptions = {}) =>
-  Type.Unsafe<T[number]>(Type.Enum([...values], options))
-
-/** The type of an object, for programs that receive several types. */
-export const kind = <const T extends string>(name: T) =>
-  Type.Literal(name, { description: `Always \`${name}\`.` })
 
 /**
  * The envelope of every list (reference: wire format §1.3).
@@ -40,14 +20,11 @@ export const kind = <const T extends string>(name: T) =>
  * @param contents description of `data`
  */
 export const listOf = <T extends TSchema>(item: T, what: string, contents = 'This page, newest first.') =>
-  Type.Object(
-    {
-      object: kind('list'),
-      has_more: Type.Boolean({ description: 'Whether there is another page.' }),
-      data: Type.Array(item, { description: contents }),
-    },
-    { description: `A page of ${what}.` },
-  )
+  object(`A page of ${what}.`, {
+    object: kind('list'),
+    has_more: boolean('Whether there is another page.'),
+    data: array(item, contents),
+  })
 
 /** An editor document in a request. */
 export const DocumentInput = Type.Optional(
@@ -57,9 +34,10 @@ export const DocumentInput = Type.Optional(
   }),
 )
 /** An editor document in a response. */
-export const StoredDocument = Nullable(Type.Record(Type.String(), Type.Unknown()), {
-  description: 'The document of the editor that the content was compiled from; null: it was written as code.',
-})
+export const StoredDocument = Nullable(
+  Type.Record(Type.String(), Type.Unknown()),
+  'The document of the editor that the content was compiled from; null: it was written as code.',
+)
 export const presentDocument = (json: string | null): Static<typeof StoredDocument> =>
   json === null ? null : (JSON.parse(json) as Record<string, unknown>)
 
@@ -76,14 +54,11 @@ export const presentDeleted = <const T extends string>(object: T, id: string) =>
 })
 
 /** The body of every error (reference: wire format §3). */
-export const ErrorBody = Type.Object(
-  {
-    statusCode: Type.Integer({ description: 'The HTTP status.' }),
-    message: Type.String({ description: 'For people: what is wrong, and how to fix it.' }),
-    name: Type.String({ description: 'For programs: the kind of error.', examples: ['validation_error'] }),
-  },
-  { description: 'The error.' },
-)
+export const ErrorBody = object('The error.', {
+  statusCode: integer('The HTTP status.'),
+  message: string('For people: what is wrong, and how to fix it.'),
+  name: string('For programs: the kind of error.', { examples: ['validation_error'] }),
+})
 
 /** Formats an error; clients read these three keys in this order. */
 export function presentError({ status, message, wireName }: Refusal): Static<typeof ErrorBody> {

@@ -1,5 +1,16 @@
 import { Type, type Static } from 'typebox'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import {
+  array,
+  boolean,
+  kind,
+  literals,
+  Nullable,
+  object,
+  optionalOrNull,
+  optionalText,
+  string,
+} from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { OTHER_TEAMS, type Finding as StoredFinding } from '../mail/finding.ts'
 import type { Assignment, Source as StoredSource } from '../mail/source.ts'
 import { timestampOrNull } from './timestamp.ts'
@@ -7,128 +18,97 @@ import { operationsIn } from './operation.ts'
 import { path, pathId, pathText } from './parameters.ts'
 
 /** The result of a check. */
-export const Finding = Type.Object(
-  {
-    id: Type.String({ description: 'The check, and what it checked.', examples: ['ptr:192.0.2.1'] }),
-    title: Type.String({
-      description: 'What was checked, as text.',
-      examples: ['Reverse DNS of 192.0.2.1'],
-    }),
-    status: literals(['failed', 'warning', 'skipped', 'ok'], {
-      description:
-        'failed: mail is affected now · warning: mail may be affected · skipped: could not be checked; see `found`.',
-    }),
-    found: Type.String({
-      description: 'What was found.',
-      examples: ['192.0.2.1 resolves to mail.acme.example, and mail.acme.example resolves to 192.0.2.1.'],
-    }),
-    advice: Nullable(Type.String(), { description: 'How to fix it; null: nothing to do.' }),
-  },
-  { description: 'A finding of a self-check.' },
-)
+export const Finding = object('A finding of a self-check.', {
+  id: string('The check, and what it checked.', { examples: ['ptr:192.0.2.1'] }),
+  title: string('What was checked, as text.', { examples: ['Reverse DNS of 192.0.2.1'] }),
+  status: literals(
+    ['failed', 'warning', 'skipped', 'ok'],
+    'failed: mail is affected now · warning: mail may be affected · skipped: could not be checked; see `found`.',
+  ),
+  found: string('What was found.', {
+    examples: ['192.0.2.1 resolves to mail.acme.example, and mail.acme.example resolves to 192.0.2.1.'],
+  }),
+  advice: Nullable(Type.String(), 'How to fix it; null: nothing to do.'),
+})
 export type Finding = Static<typeof Finding>
 
 const source = {
-  ip: Type.String({
-    description: 'An IP address of this machine; `auto` if the system chooses.',
-    examples: ['192.0.2.1'],
-  }),
-  pool: Type.String({ description: 'Its pool.', examples: ['default'] }),
-  hostname: Nullable(Type.String(), { description: "The EHLO name; null: the server's hostname." }),
-  state: literals(['active', 'suspended'], { description: 'No mail is sent from a suspended IP.' }),
-  state_reason: Nullable(Type.String(), { description: 'Why it is suspended; null: not suspended.' }),
-  suspended_by: Nullable(literals(['operator', 'check']), {
-    description: 'Who suspended it. An IP suspended by a check resumes automatically.',
-  }),
-  warm_up_since: Nullable(Timestamp, { description: 'Start of the warm-up; null: not warming up.' }),
-  origin: literals(['configuration', 'operator'], {
-    description: 'configuration: managed by `delivery.source_ips`.',
-  }),
-  ipv6: Nullable(Type.Boolean(), {
-    description: 'Whether mail is sent over IPv6: reverse DNS and SPF pass. Null: no IPv6, or unknown.',
-  }),
-  checks: Type.Array(Finding, { description: 'Results of the last check.' }),
-  checked_at: Nullable(Timestamp, { description: 'Time of the last check; null: not checked yet.' }),
+  ip: string('An IP address of this machine; `auto` if the system chooses.', { examples: ['192.0.2.1'] }),
+  pool: string('Its pool.', { examples: ['default'] }),
+  hostname: Nullable(Type.String(), "The EHLO name; null: the server's hostname."),
+  state: literals(['active', 'suspended'], 'No mail is sent from a suspended IP.'),
+  state_reason: Nullable(Type.String(), 'Why it is suspended; null: not suspended.'),
+  suspended_by: Nullable(
+    literals(['operator', 'check']),
+    'Who suspended it. An IP suspended by a check resumes automatically.',
+  ),
+  warm_up_since: Nullable(Timestamp, 'Start of the warm-up; null: not warming up.'),
+  origin: literals(['configuration', 'operator'], 'configuration: managed by `delivery.source_ips`.'),
+  ipv6: Nullable(
+    Type.Boolean(),
+    'Whether mail is sent over IPv6: reverse DNS and SPF pass. Null: no IPv6, or unknown.',
+  ),
+  checks: array(Finding, 'Results of the last check.'),
+  checked_at: Nullable(Timestamp, 'Time of the last check; null: not checked yet.'),
 }
 
 /** GET /sources/:ip, an element of GET /sources, and the response to changes. Not part of the hosted API. */
-export const Source = Type.Object({ object: kind('source'), ...source }, { description: 'A sending IP.' })
+export const Source = object('A sending IP.', { object: kind('source'), ...source })
 export type Source = Static<typeof Source>
 export const SourceList = listOf(Source, 'sending IPs')
 
 const settings = {
-  pool: Type.Optional(
-    Type.String({ description: 'Lowercase letters, digits, - and _.', examples: ['default'] }),
+  pool: Type.Optional(string('Lowercase letters, digits, - and _.', { examples: ['default'] })),
+  hostname: optionalOrNull(
+    Type.String({ examples: ['mail2.acme.example'] }),
+    "The EHLO name; null: the server's hostname.",
   ),
-  hostname: Type.Optional(
-    Nullable(Type.String({ examples: ['mail2.acme.example'] }), {
-      description: "The EHLO name; null: the server's hostname.",
-    }),
-  ),
-  warm_up: Type.Optional(
-    Type.Boolean({ description: 'true: start the warm-up with a low daily limit · false: end the warm-up.' }),
-  ),
+  warm_up: Type.Optional(boolean('true: start the warm-up with a low daily limit · false: end the warm-up.')),
 }
 /** POST /sources */
-export const CreateSource = Type.Object(
-  {
-    ip: Type.String({ description: 'An IP address of this machine.', examples: ['192.0.2.1'] }),
-    ...settings,
-  },
-  { description: 'A sending IP to add.' },
-)
+export const CreateSource = object('A sending IP to add.', {
+  ip: string('An IP address of this machine.', { examples: ['192.0.2.1'] }),
+  ...settings,
+})
 /** PATCH /sources/:ip */
-export const UpdateSource = Type.Object(
-  {
-    ...settings,
-    state: Type.Optional(
-      literals(['active', 'suspended'], { description: 'No mail is sent from a suspended IP.' }),
-    ),
-  },
-  { description: 'The settings to change. Others stay the same.' },
-)
+export const UpdateSource = object('The settings to change. Others stay the same.', {
+  ...settings,
+  state: Type.Optional(literals(['active', 'suspended'], 'No mail is sent from a suspended IP.')),
+})
 /** DELETE /sources/:ip */
-export const SourceDeleted = Type.Object(
-  {
-    object: kind('source'),
-    ip: Type.String({ description: 'The IP address.', examples: ['192.0.2.1'] }),
-    deleted: Deleted,
-  },
-  { description: 'The removed sending IP.' },
-)
+export const SourceDeleted = object('The removed sending IP.', {
+  object: kind('source'),
+  ip: string('The IP address.', { examples: ['192.0.2.1'] }),
+  deleted: Deleted,
+})
 
 const about = {
-  team_id: Nullable(Id, { description: 'Null: any team.' }),
-  domain_id: Nullable(Id, { description: 'Null: any domain.' }),
-  stream: Nullable(literals(['transactional', 'broadcast']), { description: 'Null: both.' }),
+  team_id: Nullable(Id, 'Null: any team.'),
+  domain_id: Nullable(Id, 'Null: any domain.'),
+  stream: Nullable(literals(['transactional', 'broadcast']), 'Null: both.'),
 }
 /** Assigns mail to a pool. The most specific assignment applies: domain before team before stream. */
-export const PoolAssignment = Type.Object(
-  {
-    object: kind('pool_assignment'),
-    id: Id,
-    ...about,
-    pool: Type.String({ description: 'The pool.', examples: ['default'] }),
-  },
-  { description: 'A pool assignment.' },
-)
+export const PoolAssignment = object('A pool assignment.', {
+  object: kind('pool_assignment'),
+  id: Id,
+  ...about,
+  pool: string('The pool.', { examples: ['default'] }),
+})
 export type PoolAssignment = Static<typeof PoolAssignment>
 export const PoolAssignmentList = listOf(PoolAssignment, 'assignments')
 /** POST /sources/assignments */
-export const CreatePoolAssignment = Type.Object(
-  {
-    team_id: Type.Optional(Nullable(Type.String(), { description: 'The id of a team; null: any.' })),
-    domain_id: Type.Optional(Nullable(Type.String(), { description: 'The id of a domain; null: any.' })),
-    stream: Type.Optional(about.stream),
-    pool: Type.String({ description: 'The pool.', examples: ['default'] }),
-  },
-  { description: 'A pool assignment to create.' },
-)
+export const CreatePoolAssignment = object('A pool assignment to create.', {
+  team_id: optionalText('The id of a team; null: any.'),
+  domain_id: optionalText('The id of a domain; null: any.'),
+  stream: Type.Optional(about.stream),
+  pool: string('The pool.', { examples: ['default'] }),
+})
 /** DELETE /sources/assignments/:id */
-export const PoolAssignmentDeleted = Type.Object(
-  { object: kind('pool_assignment'), id: Id, deleted: Deleted },
-  { description: 'The removed pool assignment.' },
-)
+export const PoolAssignmentDeleted = object('The removed pool assignment.', {
+  object: kind('pool_assignment'),
+  id: Id,
+  deleted: Deleted,
+})
 
 const operation = operationsIn('Sources')
 

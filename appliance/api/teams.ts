@@ -1,62 +1,54 @@
-import { Type, type Static } from 'typebox'
+import type { Static } from 'typebox'
 import { ROLES } from '../mail/roles.ts'
 import type { Membership, TeamDetails } from '../storage/storage.ts'
-import { Id, kind, listOf, literals, Timestamp } from './shared.ts'
+import { boolean, integer, kind, literals, object, string } from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import { Session } from './session.ts'
 import { MemberRemoved } from './members.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId } from './parameters.ts'
 import { timestamp } from './timestamp.ts'
 
-const name = Type.String({ description: 'Name of the team: 1 to 100 characters.' })
+const name = string('Name of the team: 1 to 100 characters.')
 
 /** A team with its sign-in rules. */
-export const Team = Type.Object(
-  {
-    object: kind('team'),
-    id: Id,
-    name,
-    plan: Type.String({ description: 'Its sending plan.', examples: ['unlimited'] }),
-    mfa_required: Type.Boolean({
-      description: 'Members without a second step can only set one up.',
-    }),
-    members: Type.Integer({ description: 'Number of members.' }),
-    created_at: Timestamp,
-  },
-  { description: 'A team, which owns domains, keys and mail.' },
-)
+export const Team = object('A team, which owns domains, keys and mail.', {
+  object: kind('team'),
+  id: Id,
+  name,
+  plan: string('Its sending plan.', { examples: ['unlimited'] }),
+  mfa_required: boolean('Members without a second step can only set one up.'),
+  members: integer('Number of members.'),
+  created_at: Timestamp,
+})
 export type Team = Static<typeof Team>
 
 /** PATCH /team */
-export const UpdateTeam = Type.Object({ name }, { description: 'The new name of the team.' })
+export const UpdateTeam = object('The new name of the team.', { name })
 
 /** PATCH /team/security */
-export const UpdateTeamSecurity = Type.Object(
-  { mfa_required: Type.Boolean({ description: 'Whether its members need a second step.' }) },
-  { description: 'Sign-in rules of the team.' },
-)
+export const UpdateTeamSecurity = object('Sign-in rules of the team.', {
+  mfa_required: boolean('Whether its members need a second step.'),
+})
 
 /** POST /teams */
-export const CreateTeam = Type.Object({ name }, { description: 'A new team.' })
+export const CreateTeam = object('A new team.', { name })
 
 /** A team of the signed-in user, with their role. */
-export const OwnTeam = Type.Object(
-  {
-    object: kind('team'),
-    id: Id,
-    name,
-    role: literals(ROLES, { description: "The user's role in it." }),
-    created_at: Timestamp,
-  },
-  { description: "One of the user's teams." },
-)
+export const OwnTeam = object("One of the user's teams.", {
+  object: kind('team'),
+  id: Id,
+  name,
+  role: literals(ROLES, "The user's role in it."),
+  created_at: Timestamp,
+})
 type OwnTeam = Static<typeof OwnTeam>
 
 /** GET /teams */
 export const OwnTeamList = listOf(OwnTeam, 'teams')
 
 /** POST /session/team */
-export const SwitchTeam = Type.Object({ team_id: Id }, { description: 'The team to switch to.' })
+export const SwitchTeam = object('The team to switch to.', { team_id: Id })
 
 const operation = operationsIn('Dashboard')
 

@@ -11,182 +11,158 @@ import { operationsIn } from './operation.ts'
 import { choice, page, path, pathId, pathText, query, text } from './parameters.ts'
 import { EmailCreated } from './sending.ts'
 import {
-  Deleted,
-  described,
-  DocumentInput,
-  Id,
+  array,
+  boolean,
+  integer,
   kind,
-  listOf,
   literals,
   Nullable,
+  object,
+  optionalOrNull,
   optionalText,
-  presentDocument,
-  StoredDocument,
-  Timestamp,
-} from './shared.ts'
+  string,
+} from './schemas.ts'
+import { Deleted, DocumentInput, Id, listOf, presentDocument, StoredDocument, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const STATUSES = ['draft', 'published'] as const
 const VALUE = 'Up to 2,000 characters, or a number. Other JSON becomes text. null: none.'
 
 /** A variable in a request. */
-export const TemplateVariableInput = Type.Object(
-  {
-    key: Type.String({
-      description: 'Name: 1 to 50 letters, digits and underscores. Case matters.',
-      examples: ['PRODUCT'],
-    }),
-    type: literals(
-      ['string', 'number', 'boolean', 'object', 'list'],
-      described('string or number. The other types are stored as string.'),
-    ),
-    fallback_value: Type.Optional(Type.Unknown(described(`Used when a request gives no value. ${VALUE}`))),
-  },
-  described('A variable of the template.'),
-)
+export const TemplateVariableInput = object('A variable of the template.', {
+  key: string('Name: 1 to 50 letters, digits and underscores. Case matters.', { examples: ['PRODUCT'] }),
+  type: literals(
+    ['string', 'number', 'boolean', 'object', 'list'],
+    'string or number. The other types are stored as string.',
+  ),
+  fallback_value: Type.Optional(
+    Type.Unknown({ description: `Used when a request gives no value. ${VALUE}` }),
+  ),
+})
 
 const fields = {
   alias: optionalText('Another name for the id, unique in the team. null removes it.'),
   from: optionalText('The default From field: `Name <address>` or an address.'),
   subject: optionalText('The default subject. May contain merge tags.'),
-  reply_to: Type.Optional(
-    Nullable(Type.Union([Type.String(), Type.Array(Type.String())]), described('The default for replies.')),
+  reply_to: optionalOrNull(
+    Type.Union([Type.String(), Type.Array(Type.String())]),
+    'The default for replies.',
   ),
   text: optionalText('Plain text. May contain merge tags. null: generated from the HTML; "": none.'),
-  variables: Type.Optional(
-    Nullable(
-      Type.Array(TemplateVariableInput),
-      described('The variables, at most 50. They replace all before.'),
-    ),
+  variables: optionalOrNull(
+    Type.Array(TemplateVariableInput),
+    'The variables, at most 50. They replace all before.',
   ),
 }
-const name = Type.String({ description: 'Name, at most 255 characters.', examples: ['Order confirmation'] })
-const html = Type.String({
-  description: 'The HTML, with merge tags such as `{{{PRODUCT}}}`. At most 1,000,000 characters.',
+const name = string('Name, at most 255 characters.', { examples: ['Order confirmation'] })
+const html = string('The HTML, with merge tags such as `{{{PRODUCT}}}`. At most 1,000,000 characters.', {
   examples: ['<p>Your order: {{{PRODUCT}}}</p>'],
 })
 
 /** POST /templates */
-export const CreateTemplate = Type.Object(
-  { name, html: Type.Optional(html), ...fields, document: DocumentInput },
-  described('A template to create, with `html` or with `document`.'),
-)
+export const CreateTemplate = object('A template to create, with `html` or with `document`.', {
+  name,
+  html: Type.Optional(html),
+  ...fields,
+  document: DocumentInput,
+})
 /** PATCH /templates/:id */
-export const UpdateTemplate = Type.Object(
-  {
-    name: Type.Optional(Nullable(name, described('A new name; null: unchanged.'))),
-    html: Type.Optional(Nullable(html, described('New HTML; null: unchanged.'))),
-    ...fields,
-    document: DocumentInput,
-    revision: Type.Optional(
-      Nullable(Type.Integer(), described('Refuses the change if the template has another revision.')),
-    ),
-  },
-  described('What to change. Other fields stay the same.'),
-)
+export const UpdateTemplate = object('What to change. Other fields stay the same.', {
+  name: optionalOrNull(name, 'A new name; null: unchanged.'),
+  html: optionalOrNull(html, 'New HTML; null: unchanged.'),
+  ...fields,
+  document: DocumentInput,
+  revision: optionalOrNull(Type.Integer(), 'Refuses the change if the template has another revision.'),
+})
 const reference = { object: kind('template'), id: Id }
-export const TemplateRef = Type.Object(reference, described('The template.'))
-export const TemplateDeleted = Type.Object(
-  { ...reference, deleted: Deleted },
-  described('The deleted template.'),
-)
+export const TemplateRef = object('The template.', reference)
+export const TemplateDeleted = object('The deleted template.', { ...reference, deleted: Deleted })
 
 const summary = {
   id: Id,
   name,
-  alias: Nullable(Type.String(), described('Another name for the id; null: none.')),
-  status: literals(STATUSES, described('draft: never published · published: can be sent.')),
-  published_at: Nullable(Timestamp, described('When it was last published; null: never.')),
+  alias: Nullable(Type.String(), 'Another name for the id; null: none.'),
+  status: literals(STATUSES, 'draft: never published · published: can be sent.'),
+  published_at: Nullable(Timestamp, 'When it was last published; null: never.'),
   created_at: Timestamp,
   updated_at: Timestamp,
-  has_unpublished_versions: Type.Boolean(described('Whether the draft differs from what is sent.')),
+  has_unpublished_versions: boolean('Whether the draft differs from what is sent.'),
 }
 /** An element of GET /templates. */
-export const TemplateSummary = Type.Object(
-  {
-    ...summary,
-    emails: Type.Integer(described('Emails made from it in the last 30 days, at most 10,000.')),
-    automations: Type.Integer(described('Enabled automations that send it.')),
-    drafts: Type.Integer(
-      described('Drafts and scheduled broadcasts whose content was made from it, by `template_id`.'),
-    ),
-  },
-  described('A template, without its content.'),
-)
+export const TemplateSummary = object('A template, without its content.', {
+  ...summary,
+  emails: integer('Emails made from it in the last 30 days, at most 10,000.'),
+  automations: integer('Enabled automations that send it.'),
+  drafts: integer('Drafts and scheduled broadcasts whose content was made from it, by `template_id`.'),
+})
 export type TemplateSummary = Static<typeof TemplateSummary>
 export const TemplateList = listOf(TemplateSummary, 'templates')
 export type TemplateList = Static<typeof TemplateList>
 
-const TemplateVariable = Type.Object(
-  {
-    id: Id,
-    key: Type.String(described('The name in merge tags.')),
-    type: literals(['string', 'number'], described('The type of its values.')),
-    fallback_value: Nullable(
-      Type.Union([Type.String(), Type.Number()]),
-      described('Used when a request gives no value; null: each request has to give one.'),
-    ),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  },
-  described('A variable of the template.'),
-)
+const TemplateVariable = object('A variable of the template.', {
+  id: Id,
+  key: string('The name in merge tags.'),
+  type: literals(['string', 'number'], 'The type of its values.'),
+  fallback_value: Nullable(
+    Type.Union([Type.String(), Type.Number()]),
+    'Used when a request gives no value; null: each request has to give one.',
+  ),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
 const content = {
-  from: Nullable(Type.String(), described('The default From field; null: none.')),
-  subject: Nullable(Type.String(), described('The default subject; null: none.')),
-  reply_to: Nullable(Type.Array(Type.String()), described('The default for replies; null: none.')),
-  html: Type.String(described('The HTML, with merge tags.')),
-  text: Nullable(Type.String(), described('Plain text; null: generated from the HTML.')),
+  from: Nullable(Type.String(), 'The default From field; null: none.'),
+  subject: Nullable(Type.String(), 'The default subject; null: none.'),
+  reply_to: Nullable(Type.Array(Type.String()), 'The default for replies; null: none.'),
+  html: string('The HTML, with merge tags.'),
+  text: Nullable(Type.String(), 'Plain text; null: generated from the HTML.'),
   document: StoredDocument,
-  variables: Type.Array(TemplateVariable, described('The variables.')),
+  variables: array(TemplateVariable, 'The variables.'),
 }
 /** GET /templates/:id */
-export const Template = Type.Object(
+export const Template = object(
+  'A template with its draft, or with the published version if there is no newer draft.',
   {
     object: kind('template'),
     current_version_id: Id,
     ...summary,
     ...content,
-    published_version_id: Nullable(Id, described('The version that is sent; null: none.')),
-    revision: Type.Integer(described('Counts the changes.')),
+    published_version_id: Nullable(Id, 'The version that is sent; null: none.'),
+    revision: integer('Counts the changes.'),
   },
-  described('A template with its draft, or with the published version if there is no newer draft.'),
 )
 export type Template = Static<typeof Template>
 
 const versionSummary = {
   id: Id,
-  subject: Nullable(Type.String(), described('The default subject; null: none.')),
-  author: Type.String(described('The person or API key that changed it last.')),
+  subject: Nullable(Type.String(), 'The default subject; null: none.'),
+  author: string('The person or API key that changed it last.'),
   created_at: Timestamp,
   updated_at: Timestamp,
-  published_at: Nullable(Timestamp, described('When it was first published; null: never.')),
+  published_at: Nullable(Timestamp, 'When it was first published; null: never.'),
 }
 /** An element of GET /templates/:id/versions. */
-export const TemplateVersionSummary = Type.Object(versionSummary, described('A version of a template.'))
+export const TemplateVersionSummary = object('A version of a template.', versionSummary)
 export type TemplateVersionSummary = Static<typeof TemplateVersionSummary>
 export const TemplateVersionList = listOf(TemplateVersionSummary, 'versions')
 export type TemplateVersionList = Static<typeof TemplateVersionList>
 /** GET /templates/:id/versions/:version_id */
-export const TemplateVersion = Type.Object(
-  { object: kind('template_version'), template_id: Id, ...versionSummary, ...content },
-  described('A version of a template, with its content.'),
-)
+export const TemplateVersion = object('A version of a template, with its content.', {
+  object: kind('template_version'),
+  template_id: Id,
+  ...versionSummary,
+  ...content,
+})
 export type TemplateVersion = Static<typeof TemplateVersion>
 
 /** POST /templates/:id/test */
-export const TestTemplate = Type.Object(
-  {
-    to: Type.String(described('Who gets it: one address.')),
-    variables: Type.Optional(
-      Nullable(
-        Type.Record(Type.String(), Type.Unknown()),
-        described('Values by the name of their variable.'),
-      ),
-    ),
-  },
-  described('A test of a template.'),
-)
+export const TestTemplate = object('A test of a template.', {
+  to: string('Who gets it: one address.'),
+  variables: optionalOrNull(
+    Type.Record(Type.String(), Type.Unknown()),
+    'Values by the name of their variable.',
+  ),
+})
 
 const id = pathText('The id or alias.')
 const params = path({ id })
@@ -203,7 +179,7 @@ export const listTemplates = operation('GET /templates', {
   summary: 'List templates',
   querystring: query({
     ...page,
-    text: text(Type.String(described('Only templates with this text in the name or alias.'))),
+    text: text(string('Only templates with this text in the name or alias.')),
     status: choice(STATUSES, 'Only templates with this status.'),
   }),
   response: { 200: TemplateList },

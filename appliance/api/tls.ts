@@ -2,77 +2,58 @@ import { Type, type Static } from 'typebox'
 import { parseDomain } from '../mail/domain.ts'
 import { refuse } from '../mail/refusals.ts'
 import { TLS_LEVELS } from '../mail/tls-policy.ts'
-import { kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { array, boolean, integer, kind, literals, Nullable, object, string } from './schemas.ts'
+import { listOf, Timestamp } from './shared.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
 import type { TlsCount } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
 import { optional, path, pathText, query } from './parameters.ts'
 
-const texts = (description: string) => Type.Array(Type.String(), { description })
+const texts = (description: string) => array(Type.String(), description)
 
-const TlsHost = Type.Object(
-  {
-    host: Type.String({ description: 'The mail exchanger.' }),
-    preference: Nullable(Type.Integer(), {
-      description: 'Preference of its MX record; null: the domain has no MX records.',
-    }),
-    tls: literals(TLS_LEVELS, {
-      description: 'TLS requirement for connections to it; `skipped`: no mail is sent there.',
-    }),
-    why: Nullable(Type.String(), { description: 'The policy that requires it; null: none.' }),
-    tlsa: texts('The TLSA records that apply.'),
-  },
-  { description: 'TLS requirement of a mail exchanger.' },
-)
+const TlsHost = object('TLS requirement of a mail exchanger.', {
+  host: string('The mail exchanger.'),
+  preference: Nullable(Type.Integer(), 'Preference of its MX record; null: the domain has no MX records.'),
+  tls: literals(TLS_LEVELS, 'TLS requirement for connections to it; `skipped`: no mail is sent there.'),
+  why: Nullable(Type.String(), 'The policy that requires it; null: none.'),
+  tlsa: texts('The TLSA records that apply.'),
+})
 
-const MtaSts = Type.Object(
-  {
-    mode: literals(['enforce', 'testing', 'none'], { description: 'Mode of the policy.' }),
-    id: Type.String({ description: 'Its id, from DNS.' }),
-    mx: texts('MX patterns of the policy.'),
-    max_age: Type.Integer({ description: 'Validity in seconds.' }),
-    fetched_at: Timestamp,
-    expires_at: Timestamp,
-  },
-  { description: 'An MTA-STS policy (RFC 8461).' },
-)
+const MtaSts = object('An MTA-STS policy (RFC 8461).', {
+  mode: literals(['enforce', 'testing', 'none'], 'Mode of the policy.'),
+  id: string('Its id, from DNS.'),
+  mx: texts('MX patterns of the policy.'),
+  max_age: integer('Validity in seconds.'),
+  fetched_at: Timestamp,
+  expires_at: Timestamp,
+})
 
 /** GET /tls/policies/:domain. Not part of the hosted API. */
-export const TlsPolicy = Type.Object(
-  {
-    object: kind('tls_policy'),
-    domain: Type.String({ description: 'The recipient domain.' }),
-    validating: Type.Boolean({
-      description: 'Whether the resolver is trusted to validate DNSSEC (dns.trust_ad).',
-    }),
-    mx_authentic: Type.Boolean({
-      description: 'Whether the MX records are DNSSEC-validated, as DANE requires.',
-    }),
-    mta_sts: Nullable(MtaSts, { description: 'The policy in effect; null: none.' }),
-    troubles: texts('Problems in what the domain publishes.'),
-    hosts: Type.Array(TlsHost, { description: 'Most preferred first.' }),
-    reports_to: texts('Report addresses of the domain.'),
-  },
-  { description: 'The TLS policy of a recipient domain.' },
-)
+export const TlsPolicy = object('The TLS policy of a recipient domain.', {
+  object: kind('tls_policy'),
+  domain: string('The recipient domain.'),
+  validating: boolean('Whether the resolver is trusted to validate DNSSEC (dns.trust_ad).'),
+  mx_authentic: boolean('Whether the MX records are DNSSEC-validated, as DANE requires.'),
+  mta_sts: Nullable(MtaSts, 'The policy in effect; null: none.'),
+  troubles: texts('Problems in what the domain publishes.'),
+  hosts: array(TlsHost, 'Most preferred first.'),
+  reports_to: texts('Report addresses of the domain.'),
+})
 export type TlsPolicy = Static<typeof TlsPolicy>
 
 /** An element of GET /tls/results. Not part of the hosted API. */
-export const TlsResult = Type.Object(
-  {
-    day: Type.String({ description: 'The day in UTC, such as 2026-11-20.' }),
-    domain: Type.String({ description: 'The recipient domain.' }),
-    policy: literals(['sts', 'tlsa', 'no-policy-found'], { description: 'Type of the policy.' }),
-    result: Type.String({ description: '`success`, or the type of failure (RFC 8460, section 4.3).' }),
-    host: Nullable(Type.String(), { description: 'The mail exchanger; null: several.' }),
-    ip: Nullable(Type.String(), { description: 'Its IP address; null: several.' }),
-    source_ip: Nullable(Type.String(), { description: 'The sending IP; null: several.' }),
-    reason: Nullable(Type.String(), { description: 'Details; null: no failure.' }),
-    sessions: Type.Integer({ description: 'Number of sessions with this result.' }),
-  },
-  { description: 'Sessions with a recipient domain that had the same result.' },
-)
+export const TlsResult = object('Sessions with a recipient domain that had the same result.', {
+  day: string('The day in UTC, such as 2026-11-20.'),
+  domain: string('The recipient domain.'),
+  policy: literals(['sts', 'tlsa', 'no-policy-found'], 'Type of the policy.'),
+  result: string('`success`, or the type of failure (RFC 8460, section 4.3).'),
+  host: Nullable(Type.String(), 'The mail exchanger; null: several.'),
+  ip: Nullable(Type.String(), 'Its IP address; null: several.'),
+  source_ip: Nullable(Type.String(), 'The sending IP; null: several.'),
+  reason: Nullable(Type.String(), 'Details; null: no failure.'),
+  sessions: integer('Number of sessions with this result.'),
+})
 export type TlsResult = Static<typeof TlsResult>
 
 export const TlsResultList = listOf(TlsResult, 'TLS results')
@@ -98,10 +79,7 @@ export const listTlsResults = operation('GET /tls/results', {
   description:
     'Sessions with recipient domains by day and result, newest day first: the last seven days, at most 1000 rows. For the team that operates the server.',
   querystring: query({
-    domain: optional(
-      Type.String({ description: 'Only this recipient domain.', examples: ['customer.example'] }),
-      readDomain,
-    ),
+    domain: optional(string('Only this recipient domain.', { examples: ['customer.example'] }), readDomain),
   }),
   response: { 200: TlsResultList },
 })

@@ -4,60 +4,52 @@ import { SUBSCRIPTIONS, VISIBILITIES } from '../mail/audience.ts'
 import type { CountedTopic } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
-import { Deleted, Id, kind, listOf, literals, Nullable, optionalText, Timestamp } from './shared.ts'
+import { integer, kind, literals, Nullable, object, optionalOrNull, optionalText, string } from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
 const reference = { object: kind('topic'), id: Id }
-const name = Type.String({ description: 'Name, at most 50 characters.', examples: ['Product updates'] })
+const name = string('Name, at most 50 characters.', { examples: ['Product updates'] })
 const VISIBILITY =
   'public: shown to everyone on the preference page · private: shown only to those who are subscribed. Default: private.'
-const visibility = literals(VISIBILITIES, { description: VISIBILITY })
-const byDefault = literals(SUBSCRIPTIONS, {
-  description:
-    'opt_in: everyone gets it until they opt out, also contacts that existed before · opt_out: only those who subscribed. Cannot be changed later.',
-})
+const visibility = literals(VISIBILITIES, VISIBILITY)
+const byDefault = literals(
+  SUBSCRIPTIONS,
+  'opt_in: everyone gets it until they opt out, also contacts that existed before · opt_out: only those who subscribed. Cannot be changed later.',
+)
 
 /** POST /topics */
-export const CreateTopic = Type.Object(
-  {
-    name,
-    default_subscription: byDefault,
-    description: optionalText('At most 200 characters.'),
-    visibility: Type.Optional(Nullable(visibility, { description: VISIBILITY })),
-  },
-  { description: 'A topic to create.' },
-)
+export const CreateTopic = object('A topic to create.', {
+  name,
+  default_subscription: byDefault,
+  description: optionalText('At most 200 characters.'),
+  visibility: optionalOrNull(visibility, VISIBILITY),
+})
 /** PATCH /topics/:id */
-export const UpdateTopic = Type.Object(
-  {
-    name: optionalText('A new name; null: unchanged.'),
-    description: optionalText('A new description; null removes it.'),
-    visibility: Type.Optional(Nullable(visibility, { description: VISIBILITY })),
-  },
-  { description: 'What to change. Other fields stay the same.' },
-)
-export const TopicRef = Type.Object(reference, { description: 'The topic.' })
+export const UpdateTopic = object('What to change. Other fields stay the same.', {
+  name: optionalText('A new name; null: unchanged.'),
+  description: optionalText('A new description; null removes it.'),
+  visibility: optionalOrNull(visibility, VISIBILITY),
+})
+export const TopicRef = object('The topic.', reference)
 
 const summary = {
   id: Id,
   name,
-  description: Nullable(Type.String(), { description: 'What it is about; null: none.' }),
+  description: Nullable(Type.String(), 'What it is about; null: none.'),
   default_subscription: byDefault,
   visibility,
   created_at: Timestamp,
-  opted_in: Type.Integer({ description: 'Contacts that subscribed to it.' }),
-  opted_out: Type.Integer({ description: 'Contacts that opted out of it.' }),
+  opted_in: integer('Contacts that subscribed to it.'),
+  opted_out: integer('Contacts that opted out of it.'),
 }
 /** An element of GET /topics. */
-export const TopicSummary = Type.Object(summary, { description: 'A topic.' })
+export const TopicSummary = object('A topic.', summary)
 export type TopicSummary = Static<typeof TopicSummary>
 export const TopicList = listOf(TopicSummary, 'topics')
 /** GET /topics/:id */
-export const Topic = Type.Object({ object: kind('topic'), ...summary }, { description: 'A topic.' })
-export const TopicDeleted = Type.Object(
-  { ...reference, deleted: Deleted },
-  { description: 'The deleted topic.' },
-)
+export const Topic = object('A topic.', { object: kind('topic'), ...summary })
+export const TopicDeleted = object('The deleted topic.', { ...reference, deleted: Deleted })
 
 const params = path({ id: pathId })
 const operation = operationsIn('Topics')

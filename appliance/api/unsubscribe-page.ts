@@ -1,57 +1,51 @@
 import { Type, type Static } from 'typebox'
 import { PAGE_LANGUAGES, type UnsubscribePage as Page } from '../mail/unsubscribe-page.ts'
 import { operationsIn } from './operation.ts'
-import { kind, literals, Nullable, Timestamp } from './shared.ts'
+import { kind, literals, Nullable, object, record, string } from './schemas.ts'
+import { Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
-const color = (what: string, example: string) =>
-  Type.String({ description: `${what}, as \`#rrggbb\`.`, examples: [example] })
+const color = (what: string, example: string) => string(`${what}, as \`#rrggbb\`.`, { examples: [example] })
 const colors = {
   background_color: color('Background', '#ffffff'),
   text_color: color('Text. Its contrast to the background must be at least 4.5:1', '#1b1c1f'),
   accent_color: color('Main button. Its contrast to the background must be at least 3:1', '#4353d6'),
 }
 const OWN = 'null: the default text.'
-const OwnWords = Type.Object(
-  {
-    title: Nullable(Type.String(), { description: `Heading, at most 100 characters; ${OWN}` }),
-    text: Nullable(Type.String(), { description: `Text below it, at most 1,000 characters; ${OWN}` }),
-  },
-  { description: 'Your own texts in one language.' },
-)
-const defaultLanguage = literals(PAGE_LANGUAGES, {
-  description: "Language for browsers that request none of the page's languages.",
+const OwnWords = object('Your own texts in one language.', {
+  title: Nullable(Type.String(), `Heading, at most 100 characters; ${OWN}`),
+  text: Nullable(Type.String(), `Text below it, at most 1,000 characters; ${OWN}`),
 })
+const defaultLanguage = literals(
+  PAGE_LANGUAGES,
+  "Language for browsers that request none of the page's languages.",
+)
 const LOGO = 'PNG, JPEG, GIF or WebP image of at most 64 KB, as a `data:` URL in base64'
 const POSTAL = 'Postal address at the bottom of the page, at most 300 characters'
 
 /** GET and PATCH /unsubscribe-page. Not part of the hosted API. */
-export const UnsubscribePage = Type.Object(
-  {
-    object: kind('unsubscribe_page'),
-    words: Type.Record(Type.String(), OwnWords, {
-      description: `Your own texts by language: ${PAGE_LANGUAGES.join(', ')}.`,
-    }),
-    default_language: defaultLanguage,
-    ...colors,
-    logo: Nullable(Type.String(), { description: `${LOGO}; null: the team's name is shown.` }),
-    postal_address: Nullable(Type.String(), { description: `${POSTAL}; null: none.` }),
-    updated_at: Nullable(Timestamp, { description: 'Last change; null: never changed.' }),
-  },
-  { description: 'How the preference page looks.' },
-)
+export const UnsubscribePage = object('How the preference page looks.', {
+  object: kind('unsubscribe_page'),
+  words: record(OwnWords, `Your own texts by language: ${PAGE_LANGUAGES.join(', ')}.`),
+  default_language: defaultLanguage,
+  ...colors,
+  logo: Nullable(Type.String(), `${LOGO}; null: the team's name is shown.`),
+  postal_address: Nullable(Type.String(), `${POSTAL}; null: none.`),
+  updated_at: Nullable(Timestamp, 'Last change; null: never changed.'),
+})
 export type UnsubscribePage = Static<typeof UnsubscribePage>
 
 /** PATCH /unsubscribe-page */
 export const UpdateUnsubscribePage = Type.Partial(
   Type.Object({
-    words: Type.Record(Type.String(), Nullable(OwnWords), {
-      description: 'Own texts by language; null removes those of a language. Other languages stay the same.',
-    }),
+    words: record(
+      Nullable(OwnWords),
+      'Own texts by language; null removes those of a language. Other languages stay the same.',
+    ),
     default_language: defaultLanguage,
     ...colors,
-    logo: Nullable(Type.String(), { description: `${LOGO}; null removes it.` }),
-    postal_address: Nullable(Type.String(), { description: `${POSTAL}; null removes it.` }),
+    logo: Nullable(Type.String(), `${LOGO}; null removes it.`),
+    postal_address: Nullable(Type.String(), `${POSTAL}; null removes it.`),
   }),
   { description: 'What to change. Other fields stay the same.' },
 )

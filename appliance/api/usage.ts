@@ -1,91 +1,69 @@
 import { Type, type Static } from 'typebox'
-import { kind, Nullable, Timestamp } from './shared.ts'
+import { array, count, kind, Nullable, object, string } from './schemas.ts'
+import { Timestamp } from './shared.ts'
 import type { PeriodEnds, Plan } from '../senders/senders.ts'
 import type { Usage as StoredUsage } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
 
-const count = (description: string) => Type.Integer({ minimum: 0, description })
 const Used = count('Amount used.')
 /** Clients of the hosted service expect a number, so the largest safe integer means no limit. */
 const Bound = count('The limit. 9007199254740991 means no limit.')
-const Limit = Nullable(Type.Integer({ minimum: 0 }), {
-  description: 'The limit; null: no limit.',
-})
+const Limit = Nullable(Type.Integer({ minimum: 0 }), 'The limit; null: no limit.')
 
 const period = <T extends typeof Bound | typeof Limit>(limit: T, description: string) =>
-  Type.Object(
-    {
-      used: count('Recipients that count against the limit.'),
-      limit,
-      sent: count('Recipients of sent emails.'),
-      received: count('Received emails.'),
-      resets_at: Timestamp,
-    },
-    { description },
-  )
+  object(description, {
+    used: count('Recipients that count against the limit.'),
+    limit,
+    sent: count('Recipients of sent emails.'),
+    received: count('Received emails.'),
+    resets_at: Timestamp,
+  })
 
 /** GET /usage (reference: wire format §2.14): the team's usage of its plan. Days and months are in UTC. */
-export const Usage = Type.Object(
-  {
-    object: kind('usage'),
-    generated_at: Timestamp,
-    emails: Type.Object(
-      { daily: period(Limit, 'The current day, in UTC.'), monthly: period(Bound, 'This month, in UTC.') },
-      { description: 'Recipients of emails.' },
-    ),
-    contacts: Type.Object({ used: Used, limit: Bound }, { description: 'Contacts.' }),
-    segments: Type.Object({ used: Used, limit: Limit }, { description: 'Segments of contacts.' }),
-    broadcasts: Type.Object(
-      { used: Used, limit: Type.Null({ description: 'No limit.' }) },
-      { description: 'Broadcasts.' },
-    ),
-    ai_credits: Type.Object(
-      {
-        used: Used,
-        limit: Limit,
-        next_increase_at: Nullable(Timestamp, { description: 'When the limit resets; null: never.' }),
-      },
-      { description: 'Always empty; for clients of the hosted service.' },
-    ),
-    automation_runs: Type.Object(
-      { used: Used, limit: Bound, resets_at: Timestamp },
-      { description: 'Always empty; for clients of the hosted service.' },
-    ),
-    domains: Type.Object({ used: Used, limit: Limit }, { description: 'Domains to send from.' }),
-    rate_limit: Type.Object(
-      {
-        limit: count('Number of requests allowed in `duration`.'),
-        duration: Type.String({ description: 'Length of the interval.', examples: ['1s'] }),
-      },
-      { description: 'The API rate limit.' },
-    ),
-  },
-  { description: "Usage of the team's plan." },
-)
+export const Usage = object("Usage of the team's plan.", {
+  object: kind('usage'),
+  generated_at: Timestamp,
+  emails: object('Recipients of emails.', {
+    daily: period(Limit, 'The current day, in UTC.'),
+    monthly: period(Bound, 'This month, in UTC.'),
+  }),
+  contacts: object('Contacts.', { used: Used, limit: Bound }),
+  segments: object('Segments of contacts.', { used: Used, limit: Limit }),
+  broadcasts: object('Broadcasts.', { used: Used, limit: Type.Null({ description: 'No limit.' }) }),
+  ai_credits: object('Always empty; for clients of the hosted service.', {
+    used: Used,
+    limit: Limit,
+    next_increase_at: Nullable(Timestamp, 'When the limit resets; null: never.'),
+  }),
+  automation_runs: object('Always empty; for clients of the hosted service.', {
+    used: Used,
+    limit: Bound,
+    resets_at: Timestamp,
+  }),
+  domains: object('Domains to send from.', { used: Used, limit: Limit }),
+  rate_limit: object('The API rate limit.', {
+    limit: count('Number of requests allowed in `duration`.'),
+    duration: string('Length of the interval.', { examples: ['1s'] }),
+  }),
+})
 export type Usage = Static<typeof Usage>
 
 const periods = (description: string, example: string) =>
-  Type.Array(
-    Type.Object(
-      {
-        period: Type.String({ description: 'The day or month.', examples: [example] }),
-        used: count('Recipients that count against the limit.'),
-      },
-      { description: 'A day or month of UTC.' },
-    ),
-    { description },
+  array(
+    object('A day or month of UTC.', {
+      period: string('The day or month.', { examples: [example] }),
+      used: count('Recipients that count against the limit.'),
+    }),
+    description,
   )
 
 /** GET /usage/history; not part of the hosted API. */
-export const UsageHistory = Type.Object(
-  {
-    object: kind('usage_history'),
-    days: periods('The last 30 days, oldest first.', '2026-11-20'),
-    months: periods('The last 12 months, oldest first.', '2026-11'),
-  },
-  { description: 'Usage of the team by day and month.' },
-)
+export const UsageHistory = object('Usage of the team by day and month.', {
+  object: kind('usage_history'),
+  days: periods('The last 30 days, oldest first.', '2026-11-20'),
+  months: periods('The last 12 months, oldest first.', '2026-11'),
+})
 export type UsageHistory = Static<typeof UsageHistory>
 
 const operation = operationsIn('Usage')

@@ -10,153 +10,120 @@ import type {
 } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
 import { choice, limit, patternParameter, page, path, pathId, pathText, query, text } from './parameters.ts'
-import { Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import { array, boolean, integer, kind, literals, Nullable, object, record, string } from './schemas.ts'
+import { Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import type { WebhookPayload } from './webhook-payloads.ts'
 
-const MessageId = Type.String({
-  description: 'The `svix-id` header, the same for every attempt.',
+const MessageId = string('The `svix-id` header, the same for every attempt.', {
   examples: ['msg_019aa7b1c1f07c6e8f6a3d1b2c4e5f60'],
 })
-const about = Type.Object(
-  {
-    object: literals(['email', 'received_email', 'domain', 'suppression', 'alert'], {
-      description: 'Kind of object.',
-    }),
-    id: Type.String({ description: 'Its id.' }),
-    names: Type.Array(Type.String(), {
-      description:
-        'As in the payload: recipients of the email, name of the domain, suppressed address, or title of the alert.',
-    }),
-    subject: Nullable(Type.String(), { description: 'Subject of the email; null: not an email.' }),
-    erased: Type.Boolean({
-      description: 'Personal data was erased: the address is a pseudonym, and the subject is empty.',
-    }),
-    removed: Type.Boolean({ description: 'The email is no longer stored; only its events are.' }),
-  },
-  { description: 'The object of an event.' },
-)
+const about = object('The object of an event.', {
+  object: literals(['email', 'received_email', 'domain', 'suppression', 'alert'], 'Kind of object.'),
+  id: string('Its id.'),
+  names: array(
+    Type.String(),
+    'As in the payload: recipients of the email, name of the domain, suppressed address, or title of the alert.',
+  ),
+  subject: Nullable(Type.String(), 'Subject of the email; null: not an email.'),
+  erased: boolean('Personal data was erased: the address is a pseudonym, and the subject is empty.'),
+  removed: boolean('The email is no longer stored; only its events are.'),
+})
 export type WebhookEventObject = Static<typeof about>
-const lastRequest = Type.Object(
-  {
-    sent_at: Timestamp,
-    http_status_code: Type.Integer({ description: 'Status of the response; 0: no response.' }),
-    duration_ms: Type.Integer({ description: 'Duration of the request and response.' }),
-    error: Nullable(Type.String(), { description: 'Why it failed; null: it succeeded.' }),
-  },
-  { description: 'The latest request.' },
-)
+const lastRequest = object('The latest request.', {
+  sent_at: Timestamp,
+  http_status_code: integer('Status of the response; 0: no response.'),
+  duration_ms: integer('Duration of the request and response.'),
+  error: Nullable(Type.String(), 'Why it failed; null: it succeeded.'),
+})
 const event = {
   id: MessageId,
-  type: literals([...WEBHOOK_EVENTS, PING_EVENT], { description: 'Type of the event.' }),
+  type: literals([...WEBHOOK_EVENTS, PING_EVENT], 'Type of the event.'),
   created_at: Timestamp,
-  status: literals(WEBHOOK_DELIVERY_STATES, {
-    description:
-      'pending: waiting for the next attempt · attempting: request in progress · failed: no more attempts.',
-  }),
-  attempts: Type.Integer({ description: 'Attempts since it was created or replayed.' }),
-  next_attempt_at: Nullable(Timestamp, { description: 'Time of the next attempt; null: final.' }),
-  email_id: Nullable(Type.String(), { description: 'The email that the event concerns.' }),
-  about: Nullable(about, {
-    description: 'What the event concerns; null: a test event.',
-  }),
-  last_request: Nullable(lastRequest, {
-    description:
-      'The latest request, including those before a replay; null: none yet. Not part of the hosted API.',
-  }),
+  status: literals(
+    WEBHOOK_DELIVERY_STATES,
+    'pending: waiting for the next attempt · attempting: request in progress · failed: no more attempts.',
+  ),
+  attempts: integer('Attempts since it was created or replayed.'),
+  next_attempt_at: Nullable(Timestamp, 'Time of the next attempt; null: final.'),
+  email_id: Nullable(Type.String(), 'The email that the event concerns.'),
+  about: Nullable(about, 'What the event concerns; null: a test event.'),
+  last_request: Nullable(
+    lastRequest,
+    'The latest request, including those before a replay; null: none yet. Not part of the hosted API.',
+  ),
 }
 /** An element of GET /webhooks/:id/events. */
-export const WebhookEventSummary = Type.Object(event, { description: 'A webhook delivery.' })
+export const WebhookEventSummary = object('A webhook delivery.', event)
 export type WebhookEventSummary = Static<typeof WebhookEventSummary>
 export const WebhookEventList = listOf(WebhookEventSummary, 'events')
 /** GET /webhooks/:id/events/:event_id */
-export const WebhookEvent = Type.Object(
-  {
-    object: kind('webhook_event'),
-    ...event,
-    payload: Type.Object(
-      {
-        type: Type.String({ description: 'Type of the event.' }),
-        created_at: Type.String({ description: 'Time of the event, in ISO 8601.' }),
-        data: Type.Record(Type.String(), Type.Unknown(), {
-          description: 'Details of the event, see docs/webhooks.md.',
-        }),
-      },
-      { description: 'The payload. It is sent as compact JSON.' },
-    ),
-  },
-  { description: 'A webhook delivery.' },
-)
+export const WebhookEvent = object('A webhook delivery.', {
+  object: kind('webhook_event'),
+  ...event,
+  payload: object('The payload. It is sent as compact JSON.', {
+    type: string('Type of the event.'),
+    created_at: string('Time of the event, in ISO 8601.'),
+    data: record(Type.Unknown(), 'Details of the event, see docs/webhooks.md.'),
+  }),
+})
 export type WebhookEvent = Static<typeof WebhookEvent>
 /** POST /webhooks/:id/events/:event_id/replay */
-export const WebhookEventRef = Type.Object(
-  { object: kind('webhook_event'), id: MessageId },
-  { description: 'The event that is sent again.' },
-)
+export const WebhookEventRef = object('The event that is sent again.', {
+  object: kind('webhook_event'),
+  id: MessageId,
+})
 
-const fields = (what: string) => Type.Record(Type.String(), Type.String(), { description: what })
+const fields = (what: string) => record(Type.String(), what)
 /** An element of GET /webhooks/:id/events/:event_id/attempts and GET /webhooks/:id/attempts. */
-export const WebhookAttempt = Type.Object(
-  {
-    id: Id,
-    event_id: MessageId,
-    http_status_code: Type.Integer({ description: 'Status of the response; 0: no response.' }),
-    response: Type.String({ description: 'The first 4 KiB of the response.' }),
-    sent_at: Timestamp,
-    duration_ms: Type.Integer({ description: 'Duration of the request and response.' }),
-    error: Nullable(Type.String(), { description: 'Why it failed; null: it succeeded.' }),
-    ip: Nullable(Type.String(), { description: 'The IP address of the endpoint.' }),
-    request_headers: fields('The request headers.'),
-    response_headers: fields('The response headers.'),
-  },
-  { description: 'A request to a webhook, and its response.' },
-)
+export const WebhookAttempt = object('A request to a webhook, and its response.', {
+  id: Id,
+  event_id: MessageId,
+  http_status_code: integer('Status of the response; 0: no response.'),
+  response: string('The first 4 KiB of the response.'),
+  sent_at: Timestamp,
+  duration_ms: integer('Duration of the request and response.'),
+  error: Nullable(Type.String(), 'Why it failed; null: it succeeded.'),
+  ip: Nullable(Type.String(), 'The IP address of the endpoint.'),
+  request_headers: fields('The request headers.'),
+  response_headers: fields('The response headers.'),
+})
 export type WebhookAttempt = Static<typeof WebhookAttempt>
 export const WebhookAttemptList = listOf(WebhookAttempt, 'attempts')
 
 /** POST /webhooks/:id/replay */
-export const ReplayWebhook = Type.Object(
-  {
-    event_ids: Type.Optional(
-      Type.Array(MessageId, {
-        description:
-          '1 to 100 event ids. All of them are sent again, whatever their state; none are sent if one does not belong to this webhook.',
-      }),
+export const ReplayWebhook = object('Selected events, or a time range.', {
+  event_ids: Type.Optional(
+    array(
+      MessageId,
+      '1 to 100 event ids. All of them are sent again, whatever their state; none are sent if one does not belong to this webhook.',
     ),
-    since: Type.Optional(
-      Type.String({
-        description: 'Instead of `event_ids`: events at or after this time, ISO 8601.',
-        examples: ['2026-11-20T08:00:00Z'],
-      }),
+  ),
+  since: Type.Optional(
+    string('Instead of `event_ids`: events at or after this time, ISO 8601.', {
+      examples: ['2026-11-20T08:00:00Z'],
+    }),
+  ),
+  until: Type.Optional(string('Events before this time. Default: now.')),
+  only: Type.Optional(
+    literals(
+      ['undelivered', 'all'],
+      'undelivered (default): events that were not delivered successfully · all: also successful ones.',
     ),
-    until: Type.Optional(Type.String({ description: 'Events before this time. Default: now.' })),
-    only: Type.Optional(
-      literals(['undelivered', 'all'], {
-        description:
-          'undelivered (default): events that were not delivered successfully · all: also successful ones.',
-      }),
-    ),
-  },
-  { description: 'Selected events, or a time range.' },
-)
-export const WebhookReplayed = Type.Object(
-  {
-    object: kind('webhook'),
-    id: Id,
-    events: Type.Integer({ description: 'Number of events that will be sent.' }),
-  },
-  { description: 'The events that are sent again.' },
-)
+  ),
+})
+export const WebhookReplayed = object('The events that are sent again.', {
+  object: kind('webhook'),
+  id: Id,
+  events: integer('Number of events that will be sent.'),
+})
 /** POST /webhooks/:id/ping */
-export const WebhookPinged = Type.Object(
-  {
-    object: kind('webhook_event'),
-    id: MessageId,
-    status: literals(['success', 'failed'], { description: 'Whether the webhook returned a 2xx status.' }),
-    attempt: WebhookAttempt,
-  },
-  { description: 'The result of a test event.' },
-)
+export const WebhookPinged = object('The result of a test event.', {
+  object: kind('webhook_event'),
+  id: MessageId,
+  status: literals(['success', 'failed'], 'Whether the webhook returned a 2xx status.'),
+  attempt: WebhookAttempt,
+})
 export type WebhookPinged = Static<typeof WebhookPinged>
 
 const operation = operationsIn('Webhooks')
@@ -169,8 +136,7 @@ const eventParams = path({
     return given
   }),
 })
-const cursor = (description: string) =>
-  patternParameter(MESSAGE, 'an event id, msg_…', Type.String({ description }))
+const cursor = (description: string) => patternParameter(MESSAGE, 'an event id, msg_…', string(description))
 
 export const pingWebhook = operation('POST /webhooks/:id/ping', {
   summary: 'Send a test event',
@@ -195,7 +161,7 @@ export const listWebhookEvents = operation('GET /webhooks/:id/events', {
     after: cursor('The page after this id, exclusive.'),
     before: cursor('The page before this id, exclusive.'),
     status: choice(WEBHOOK_DELIVERY_STATES, 'Only webhook deliveries in this state.'),
-    type: text(Type.String({ description: 'Only events of this type.' })),
+    type: text(string('Only events of this type.')),
   }),
   response: { 200: WebhookEventList },
 })

@@ -4,115 +4,101 @@ import { WEBHOOK_EVENTS } from '../mail/webhook.ts'
 import type { Webhook as StoredWebhook, WebhookRequests as StoredRequests } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
 import { path, pathId, query, shortPage } from './parameters.ts'
-import { Deleted, Id, kind, listOf, literals, Nullable, Timestamp } from './shared.ts'
+import {
+  array,
+  boolean,
+  integer,
+  kind,
+  literals,
+  Nullable,
+  object,
+  optionalOrNull,
+  string,
+} from './schemas.ts'
+import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
 const reference = { object: kind('webhook'), id: Id }
-const endpoint = Type.String({
-  description:
-    'The URL that receives events: https:// on a public host, or on a host in `webhooks.allow_networks`.',
-  examples: ['https://app.example.com/webhooks'],
-})
-const events = Type.Array(literals(WEBHOOK_EVENTS), { description: 'Event types to send.' })
-const given = Type.Array(Type.String(), { description: 'Event types to send: one or more.' })
-const broadcasts = Type.Boolean({
-  description:
-    'Whether to send events of broadcast emails to it. A broadcast to many contacts has several events for each. Not part of the hosted API.',
-})
-const status = literals(['enabled', 'disabled'], {
-  description:
-    'disabled: no events are sent. Pending events are kept, and events that happen meanwhile can be replayed.',
-})
-const secret = Type.String({
-  description: 'The secret that signs its requests.',
+const endpoint = string(
+  'The URL that receives events: https:// on a public host, or on a host in `webhooks.allow_networks`.',
+  { examples: ['https://app.example.com/webhooks'] },
+)
+const events = array(literals(WEBHOOK_EVENTS), 'Event types to send.')
+const given = array(Type.String(), 'Event types to send: one or more.')
+const broadcasts = boolean(
+  'Whether to send events of broadcast emails to it. A broadcast to many contacts has several events for each. Not part of the hosted API.',
+)
+const status = literals(
+  ['enabled', 'disabled'],
+  'disabled: no events are sent. Pending events are kept, and events that happen meanwhile can be replayed.',
+)
+const secret = string('The secret that signs its requests.', {
   examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
 })
 
 /** POST /webhooks */
-export const CreateWebhook = Type.Object(
-  {
-    endpoint,
-    events: given,
-    broadcasts: Type.Optional(
-      Nullable(Type.Boolean(), {
-        description: 'false: no events of emails of broadcasts are sent to it. Default: true.',
-      }),
-    ),
-  },
-  { description: 'A webhook to create.' },
-)
-export const WebhookCreated = Type.Object(
-  { ...reference, signing_secret: secret },
-  { description: 'The webhook and its signing secret.' },
-)
+export const CreateWebhook = object('A webhook to create.', {
+  endpoint,
+  events: given,
+  broadcasts: optionalOrNull(
+    Type.Boolean(),
+    'false: no events of emails of broadcasts are sent to it. Default: true.',
+  ),
+})
+export const WebhookCreated = object('The webhook and its signing secret.', {
+  ...reference,
+  signing_secret: secret,
+})
 /** PATCH /webhooks/:id */
-export const UpdateWebhook = Type.Object(
-  {
-    endpoint: Type.Optional(Nullable(endpoint, { description: 'A new URL; null: unchanged.' })),
-    events: Type.Optional(Nullable(given, { description: 'New event types; null: unchanged.' })),
-    broadcasts: Type.Optional(
-      Nullable(Type.Boolean(), {
-        description: 'Whether to send events of broadcast emails to it; null: unchanged.',
-      }),
-    ),
-    status: Type.Optional(
-      Nullable(status, { description: 'enabled, or disabled: no events are sent; null: unchanged.' }),
-    ),
-  },
-  { description: 'The settings to change. Others stay the same.' },
-)
-export const WebhookRef = Type.Object(reference, { description: 'The webhook.' })
+export const UpdateWebhook = object('The settings to change. Others stay the same.', {
+  endpoint: optionalOrNull(endpoint, 'A new URL; null: unchanged.'),
+  events: optionalOrNull(given, 'New event types; null: unchanged.'),
+  broadcasts: optionalOrNull(
+    Type.Boolean(),
+    'Whether to send events of broadcast emails to it; null: unchanged.',
+  ),
+  status: optionalOrNull(status, 'enabled, or disabled: no events are sent; null: unchanged.'),
+})
+export const WebhookRef = object('The webhook.', reference)
 
 const health = {
-  last_success_at: Nullable(Timestamp, {
-    description: 'Time of the last 2xx response, accurate to the minute.',
-  }),
-  failing_since: Nullable(Timestamp, { description: 'Time of the first failure since the last success.' }),
-  disabled_at: Nullable(Timestamp, { description: 'When it was disabled.' }),
-  disabled_reason: Nullable(Type.String(), {
-    description: 'Who disabled it: a user, or the server after five days of failures.',
-  }),
+  last_success_at: Nullable(Timestamp, 'Time of the last 2xx response, accurate to the minute.'),
+  failing_since: Nullable(Timestamp, 'Time of the first failure since the last success.'),
+  disabled_at: Nullable(Timestamp, 'When it was disabled.'),
+  disabled_reason: Nullable(
+    Type.String(),
+    'Who disabled it: a user, or the server after five days of failures.',
+  ),
 }
 const setting = { id: Id, endpoint, events, broadcasts, status, created_at: Timestamp, ...health }
-const milliseconds = (description: string) => Nullable(Type.Integer(), { description })
-const requests = Type.Object(
-  {
-    count: Type.Integer({
-      description: 'Number of requests; if more than 1000, only the newest 1000 are counted.',
-    }),
-    taken: Type.Integer({ description: 'Requests with a 2xx response.' }),
-    median_ms: milliseconds('Median response time; null: no responses.'),
-    p95_ms: milliseconds('95th percentile of the response time; null: no responses.'),
-  },
-  { description: 'Requests of the last 24 hours, including test events.' },
-)
+const milliseconds = (description: string) => Nullable(Type.Integer(), description)
+const requests = object('Requests of the last 24 hours, including test events.', {
+  count: integer('Number of requests; if more than 1000, only the newest 1000 are counted.'),
+  taken: integer('Requests with a 2xx response.'),
+  median_ms: milliseconds('Median response time; null: no responses.'),
+  p95_ms: milliseconds('95th percentile of the response time; null: no responses.'),
+})
 export type WebhookRequests = Static<typeof requests>
 const summary = { ...setting, requests_last_day: requests }
 
 /** A webhook for the audit log: its settings without its health. */
-export const WebhookSetting = Type.Object(setting, { description: 'A webhook.' })
+export const WebhookSetting = object('A webhook.', setting)
 export type WebhookSetting = Static<typeof WebhookSetting>
 
 /** An element of GET /webhooks. */
-export const WebhookSummary = Type.Object(summary, { description: 'A webhook.' })
+export const WebhookSummary = object('A webhook.', summary)
 export type WebhookSummary = Static<typeof WebhookSummary>
 export const WebhookList = listOf(WebhookSummary, 'webhooks')
 /** GET /webhooks/:id */
-export const Webhook = Type.Object(
-  {
-    object: kind('webhook'),
-    ...summary,
-    signing_secret: secret,
-    old_secret_until: Nullable(Timestamp, { description: 'Until when the previous secret also signs.' }),
-  },
-  { description: 'A webhook.' },
-)
+export const Webhook = object('A webhook.', {
+  object: kind('webhook'),
+  ...summary,
+  signing_secret: secret,
+  old_secret_until: Nullable(Timestamp, 'Until when the previous secret also signs.'),
+})
 export type Webhook = Static<typeof Webhook>
 /** DELETE /webhooks/:id */
-export const WebhookDeleted = Type.Object(
-  { ...reference, deleted: Deleted },
-  { description: 'The removed webhook.' },
-)
+export const WebhookDeleted = object('The removed webhook.', { ...reference, deleted: Deleted })
 
 const operation = operationsIn('Webhooks')
 const params = path({ id: pathId })

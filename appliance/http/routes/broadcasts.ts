@@ -2,7 +2,11 @@ import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/broadcasts.ts'
 import * as resultApi from '../../api/broadcast-results.ts'
 import * as reviewApi from '../../api/broadcast-review.ts'
-import { chooseBroadcastVariant, type GivenAbTest, presentAbTestResults } from '../../api/broadcast-ab-test.ts'
+import {
+  chooseBroadcastVariant,
+  type GivenAbTest,
+  presentAbTestResults,
+} from '../../api/broadcast-ab-test.ts'
 import { toBacklogCounts, addSendingRates } from '../../api/broadcast-lanes.ts'
 import { presentList, presentRef } from '../../api/shared.ts'
 import { parseRequest } from '../../intake/intake.ts'

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createNormalizer } from '../../../appliance/http/lenient.ts'
-import { literals, Nullable } from '../../../appliance/api/shared.ts'
+import { literals, Nullable } from '../../../appliance/api/schemas.ts'
 import { hello, startApi, type Api } from './harness.ts'
 
 const spelled = (schema: object, value: unknown) =>
