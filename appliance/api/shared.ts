@@ -92,6 +92,16 @@ export function presentList<T>(data: T[], hasMore = false): { object: 'list'; ha
   return { object: 'list', has_more: hasMore, data }
 }
 
+/** Formats a page of a list. @param present formats an item */
+export const presentPage = <T, P>(
+  { items, hasMore }: { items: readonly T[]; hasMore: boolean },
+  present: (item: T) => P,
+) =>
+  presentList(
+    items.map((item) => present(item)),
+    hasMore,
+  )
+
 /**
  * Returns a page of a list that fits in memory, newest first by id. Without parameters, returns the whole list, like
  * the hosted service's list of domains.

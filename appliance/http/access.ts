@@ -101,6 +101,12 @@ export function getCaller(request: FastifyRequest): Caller {
   return request.caller
 }
 
+/** Returns the caller's team and the id in the path: the object of the team that the request is about. */
+export const getObjectRef = (request: FastifyRequest) => ({
+  teamId: getCaller(request).teamId,
+  id: (request.params as { id: string }).id,
+})
+
 /** Returns the name of the author of a change, for display: an address, or the name of an API key. */
 export function getAuthorName(request: FastifyRequest): string {
   const { user, apiKey } = getCaller(request)

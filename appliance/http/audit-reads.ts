@@ -8,7 +8,7 @@ import { presentNode } from '../api/nodes.ts'
 import { presentAssignment, presentSource } from '../api/sources.ts'
 import { presentWebhookSetting } from '../api/webhooks.ts'
 import { formatRule } from '../mail/receiving-rules.ts'
-import { getCaller, requirePerson } from './access.ts'
+import { getCaller, requirePerson, getObjectRef } from './access.ts'
 import type { HttpDeps } from './deps.ts'
 
 type Read = (request: FastifyRequest) => Promise<unknown>
@@ -16,15 +16,10 @@ type Read = (request: FastifyRequest) => Promise<unknown>
 /** Returns the id in the path, which has been validated. */
 const idOf = ({ params }: FastifyRequest): string => (params as { id: string }).id
 
-const which = (request: FastifyRequest) => ({
-  teamId: getCaller(request).teamId,
-  id: idOf(request),
-})
-
 /** Reads the key in the path. */
 export function readKey({ senders }: Pick<HttpDeps, 'senders'>): Read {
   return async (request) => {
-    const { teamId, id } = which(request)
+    const { teamId, id } = getObjectRef(request)
     const key = (await senders.listKeys({ teamId })).find((one) => one.id === id)
     return key && presentApiKeySetting(key)
   }
@@ -33,7 +28,7 @@ export function readKey({ senders }: Pick<HttpDeps, 'senders'>): Read {
 /** Reads the settings of the domain in the path, without its DNS records. */
 export function readDomain({ senders }: Pick<HttpDeps, 'senders'>): Read {
   return async (request) => {
-    const domain = await senders.getDomain(which(request))
+    const domain = await senders.getDomain(getObjectRef(request))
     const { tls, trackingSubdomain, returnPath, delegation } = domain
     const settings = {
       tls,
@@ -48,7 +43,7 @@ export function readDomain({ senders }: Pick<HttpDeps, 'senders'>): Read {
 /** Reads the DKIM keys of the domain in the path, without their records. */
 export function readDkimKeys({ senders }: Pick<HttpDeps, 'senders'>): Read {
   return async (request) => {
-    const domain = await senders.getDomain(which(request))
+    const domain = await senders.getDomain(getObjectRef(request))
     const keys = await senders.dkimKeys(domain)
     const settings = keys.map((key) => {
       const { id, selector, algorithm, state } = presentDkimKey(domain, key)
@@ -61,7 +56,7 @@ export function readDkimKeys({ senders }: Pick<HttpDeps, 'senders'>): Read {
 /** Reads whether bodies of the domain in the path are kept. */
 export function readBodies({ senders, storage, clock }: HttpDeps): Read {
   return async (request) => {
-    const { teamId, id } = which(request)
+    const { teamId, id } = getObjectRef(request)
     const { name } = await senders.getDomain({ teamId, id })
     return { name, keep: !(await storage.domainsWithoutBodies({ teamId }, clock.now())).includes(name) }
   }
@@ -70,7 +65,7 @@ export function readBodies({ senders, storage, clock }: HttpDeps): Read {
 /** Reads the receiving rules of the domain in the path, one per line. */
 export function readReceivingRules({ senders, storage, clock }: HttpDeps): Read {
   return async (request) => {
-    const { teamId, id } = which(request)
+    const { teamId, id } = getObjectRef(request)
     const { name } = await senders.getDomain({ teamId, id })
     const rules = await storage.getReceivingRules({ teamId, domainId: id }, clock.now())
     return { name, rules: rules.map(formatRule).join(', ') }
@@ -79,7 +74,7 @@ export function readReceivingRules({ senders, storage, clock }: HttpDeps): Read 
 
 /** Reads the webhook in the path, without its secret. */
 export function readWebhook({ webhooks }: Pick<HttpDeps, 'webhooks'>): Read {
-  return async (request) => presentWebhookSetting(await webhooks.get(which(request)))
+  return async (request) => presentWebhookSetting(await webhooks.get(getObjectRef(request)))
 }
 
 /** Reads the node in the path. */
@@ -150,7 +145,7 @@ export function readOwnRole({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
 /** Reads the address and role of the invitation in the path. */
 export function readInvitation({ accounts }: Pick<HttpDeps, 'accounts'>): Read {
   return async (request) => {
-    const { teamId, id } = which(request)
+    const { teamId, id } = getObjectRef(request)
     const one = (await accounts.members.listInvitations({ teamId })).find((open) => open.id === id)
     return one && { email: one.email, role: one.role, invited_by: one.invitedBy }
   }

@@ -3,18 +3,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { startAuditEntry, completeAuditEntry } from '../accounts/audit.ts'
 import type { AuditAction } from '../mail/audit.ts'
 import { Refusal } from '../mail/refusals.ts'
-import { getActor, getCaller } from './access.ts'
+import { getActor, getCaller, requireOperator } from './access.ts'
 import type { App, HttpDeps } from './deps.ts'
 
 /** What the audit log records for a route. */
 export interface AuditedRoute {
-  /** Noun and verb: `domain.create`. */
-  action: AuditAction
   /**
-   * The kind of object, such as `domain`. Forms the target together with the first path parameter or, without one, the
-   * id in the response.
+   * Noun and verb: `domain.create`. The noun forms the target together with the first path parameter or, without one,
+   * the id in the response.
    */
-  noun: string
+  action: AuditAction
   /**
    * Reads the current state; called before and after the handler. Refusals are ignored, because the object may not
    * exist. When absent, `after` is the response.
@@ -38,14 +36,28 @@ export interface AuditedRoute {
   looks?: (request: FastifyRequest) => boolean
 }
 
+/**
+ * Returns the options of a route with which operators change the server.
+ * @param read see `AuditedRoute`
+ */
+export const createOperatorOptions = (
+  deps: Pick<HttpDeps, 'storage' | 'clock'>,
+  action: AuditAction,
+  read?: AuditedRoute['read'],
+) => ({
+  right: 'operate' as const,
+  audit: { action, read, appliance: true as const },
+  preValidation: requireOperator(deps),
+})
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * Required on every route other than GET and HEAD. Null for actions that aren't administrative, or that record
+     * Required on every route other than GET and HEAD. Only the action if nothing else is special. Null for actions that aren't administrative, or that record
      * themselves (`recordAuditEntry` in accounts/audit.ts, the queue, erasures). Not for public routes, because no one
      * is authenticated there.
      */
-    audit?: AuditedRoute | null
+    audit?: AuditedRoute | AuditAction | null
   }
   interface FastifyRequest {
     /** The audit entry to complete after the request. */
@@ -62,7 +74,8 @@ type AuditDeps = Pick<HttpDeps, 'storage' | 'clock'>
 export function registerAuditHooks(app: App, deps: AuditDeps): void {
   app.decorateRequest('act', null)
   app.addHook('onRoute', (route) => {
-    const audit = route.config?.audit
+    const given = route.config?.audit
+    const audit: AuditedRoute | null | undefined = typeof given === 'string' ? { action: given } : given
     const changes = [route.method].flat().some((method) => !SAFE.includes(method))
     if (changes && audit === undefined)
       throw new Error(`${String(route.method)} ${route.url}: say what the audit log is to tell, or null`)
@@ -155,7 +168,12 @@ function bodyOf(payload: unknown): Answer {
 /** Maximum length of a name from a path; long enough for an address. */
 const MAX_TARGET = 320
 
-function targetOf({ noun, personal }: AuditedRoute, { params }: FastifyRequest, answer: Answer = {}): string {
+function targetOf(
+  { action, personal }: AuditedRoute,
+  { params }: FastifyRequest,
+  answer: Answer = {},
+): string {
+  const noun = action.split('.', 1)[0]!
   const [named] = personal ? [] : Object.values((params ?? {}) as Record<string, string>)
   const id = named ?? answer.id ?? answer.ip
   return typeof id === 'string' ? `${noun} ${id.slice(0, MAX_TARGET)}` : noun

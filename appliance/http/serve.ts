@@ -36,18 +36,19 @@ interface Options extends Omit<FastifyContextConfig, 'access'> {
   exposeHeadRoute?: false
 }
 
-/** Adds the route of an operation. */
+/** Adds the route of an operation. It responds with the first status of the schema, unless the handler sets another. */
 export function serve<S extends OperationSchema>(
   app: App,
   { method, url, access, schema }: Operation<S>,
   { attachValidation, preValidation, preHandler, logLevel, bodyLimit, exposeHeadRoute, ...config }: Options,
   handler: Answer<S>,
 ): void {
+  const status = Number(Object.keys(schema.response)[0])
   app.route<RouteGenericInterface, FastifyContextConfig, S>({
     method,
     url,
     schema,
-    handler,
+    handler: status === 200 ? handler : withStatus(status, handler),
     config: { ...config, access },
     ...(attachValidation && { attachValidation }),
     ...(preValidation && { preValidation }),
@@ -57,3 +58,10 @@ export function serve<S extends OperationSchema>(
     ...(exposeHeadRoute !== undefined && { exposeHeadRoute }),
   })
 }
+
+/** Sets the status of the response before the handler runs. */
+const withStatus = <S extends OperationSchema>(status: number, handler: Answer<S>): Answer<S> =>
+  function (request, reply) {
+    void reply.code(status)
+    return handler.call(this, request, reply)
+  }

@@ -32,7 +32,7 @@ const audited = <T extends string>(action: T) =>
   ({
     ...mine,
     secretBody: true,
-    audit: { action: `account.${action}` as const, noun: 'account', personal: true },
+    audit: { action: `account.${action}` as const, personal: true },
   }) as const
 /** Configuration of a route that changes nothing yet. */
 const step = { ...mine, secretBody: true, audit: null } as const

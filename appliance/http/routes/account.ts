@@ -33,7 +33,7 @@ function passwordRoute(app: App, deps: HttpDeps, passwords: Throttle): void {
     {
       ...mine,
       secretBody: true,
-      audit: { action: 'account.password', noun: 'account', personal: true },
+      audit: { action: 'account.password', personal: true },
       bodyLimit: MAX_UNAUTHENTICATED_BODY,
     },
     async (request, reply) => {
@@ -52,7 +52,7 @@ function passwordRoute(app: App, deps: HttpDeps, passwords: Throttle): void {
 
 function sessionListRoutes(app: App, deps: HttpDeps): void {
   const { accounts } = deps
-  const audited = { ...mine, audit: { action: 'session.end', noun: 'session' } } as const
+  const audited = { ...mine, audit: 'session.end' } as const
 
   serve(app, api.listAccountSessions, mine, async (request) => {
     const { user, token } = await requireSession(deps, request)

@@ -1,5 +1,5 @@
 import * as api from '../../api/alerts.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentPage } from '../../api/shared.ts'
 import { ALERT_KINDS } from '../../mail/alert.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { getCaller } from '../access.ts'
@@ -13,8 +13,7 @@ export function alertRoutes(app: App, deps: HttpDeps): void {
 
   serve(app, api.listAlerts, {}, async (request) => {
     const { teamId } = getCaller(request)
-    const { items, hasMore } = await storage.listAlerts({ teamId, ...request.query }, clock.now())
-    return presentList(items.map(api.presentAlert), hasMore)
+    return presentPage(await storage.listAlerts({ teamId, ...request.query }, clock.now()), api.presentAlert)
   })
 
   serve(app, api.getAlert, {}, async (request) => {
@@ -34,7 +33,7 @@ export function alertRoutes(app: App, deps: HttpDeps): void {
     api.setAlertSettings,
     {
       right: 'security',
-      audit: { action: 'team.alerts', noun: 'team', read: readAlertSettings(deps) },
+      audit: { action: 'team.alerts', read: readAlertSettings(deps) },
     },
     async (request) => {
       const { email, muted } = request.body

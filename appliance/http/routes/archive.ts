@@ -14,7 +14,6 @@ export function archiveRoutes(app: App, { archive }: Pick<HttpDeps, 'archive'>):
     {
       audit: {
         action: 'archive.update',
-        noun: 'archive',
         read: (request) => read(getCaller(request).teamId),
       },
     },

@@ -3,7 +3,7 @@ import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { AuditEntry, AuditFilter } from '../../storage/storage.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentPage } from '../../api/shared.ts'
 import { getCaller, isOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV_TYPE, sendDownload, PAGE_ROWS } from '../download.ts'
@@ -22,8 +22,7 @@ export function auditRoutes(app: App, deps: HttpDeps): void {
 
   serve(app, api.listAudit, config, async (request) => {
     const args = { ...request.query, ...(await scope(request)) }
-    const page = await storage.listAudit(args, clock.now())
-    return presentList(page.items.map(api.presentAuditEntry), page.hasMore)
+    return presentPage(await storage.listAudit(args, clock.now()), api.presentAuditEntry)
   })
 
   serve(app, api.getAuditEntry, config, async (request) => {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/broadcast-versions.ts'
-import { presentList, presentRef } from '../../api/shared.ts'
+import { presentRef, presentPage } from '../../api/shared.ts'
 import { getAuthorName, getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
@@ -14,14 +14,14 @@ export function broadcastVersionRoutes(app: App, deps: HttpDeps): void {
     id: request.params.id,
   })
   serve(app, api.listBroadcastVersions, {}, async (request) => {
-    const versions = await broadcasts.listBroadcastVersions({ ...named(request), ...request.query })
-    return presentList(versions.items.map(api.presentBroadcastVersionSummary), versions.hasMore)
+    const page = await broadcasts.listBroadcastVersions({ ...named(request), ...request.query })
+    return presentPage(page, api.presentBroadcastVersionSummary)
   })
   serve(app, api.getBroadcastVersion, {}, async (request) => {
     const { version_id: version } = request.params
     return api.presentBroadcastVersion(await broadcasts.getBroadcastVersion({ ...named(request), version }))
   })
-  const audit = { action: 'broadcast.update', noun: 'broadcast', read: createBroadcastReader(deps) } as const
+  const audit = { action: 'broadcast.update', read: createBroadcastReader(deps) } as const
   serve(app, api.restoreBroadcastVersion, { right: 'send', audit }, async (request) => {
     const { version_id: version } = request.params
     const about = { version, author: getAuthorName(request), edits: request.body?.edits }

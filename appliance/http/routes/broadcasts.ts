@@ -13,16 +13,12 @@ import { parseRequest } from '../../intake/intake.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { setAcceptedHeaders, identifyRequest } from '../accepted.ts'
-import { getAuthorName, getCaller } from '../access.ts'
+import { getAuthorName, getCaller, getObjectRef } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV_TYPE, sendDownload } from '../download.ts'
 import { serve } from '../serve.ts'
 import { countTestEmails } from '../rate.ts'
 
-const which = (request: FastifyRequest) => ({
-  teamId: getCaller(request).teamId,
-  id: (request.params as { id: string }).id,
-})
 const ref = (id: string) => presentRef('broadcast', id)
 
 /** Routes for broadcasts. Everyone who may send email may send broadcasts. */
@@ -41,7 +37,7 @@ export const createBroadcastReader =
   ({ broadcasts }: HttpDeps) =>
   async (request: FastifyRequest) => {
     const { id, name, status, segment_id, topic_id, scheduled_at, emails_per_hour, archive } =
-      api.presentBroadcastSummary(await broadcasts.getBroadcast(which(request)), String)
+      api.presentBroadcastSummary(await broadcasts.getBroadcast(getObjectRef(request)), String)
     return { id, name, status, segment_id, topic_id, scheduled_at, emails_per_hour, archive }
   }
 
@@ -96,9 +92,8 @@ const abTestOf = ({ share, wait_hours: waitHours, variants = [] }: GivenAbTest &
 function draftRoutes(app: App, deps: HttpDeps): void {
   const { archive, broadcasts, shaping } = deps
   const read = createBroadcastReader(deps)
-  const noun = 'broadcast' as const
-  const created = { right: 'send', audit: { action: 'broadcast.create', noun } } as const
-  serve(app, api.createBroadcast, created, async (request, reply) => {
+  const created = { right: 'send', audit: 'broadcast.create' } as const
+  serve(app, api.createBroadcast, created, async (request) => {
     const { send } = request.body
     const scheduledAt = timeOf(request.body)
     if (scheduledAt !== null && send !== true)
@@ -110,7 +105,6 @@ function draftRoutes(app: App, deps: HttpDeps): void {
     const draft = { ...draftOf(request.body), template }
     const { id } = await broadcasts.createBroadcast({ teamId: caller.teamId, draft, author })
     if (send) await broadcasts.sendBroadcast({ caller, id, scheduledAt })
-    void reply.code(201)
     return ref(id)
   })
   serve(app, api.listBroadcasts, {}, async (request) => {
@@ -125,39 +119,38 @@ function draftRoutes(app: App, deps: HttpDeps): void {
     )
   })
   serve(app, api.getBroadcast, {}, async (request) => {
-    const found = await broadcasts.refreshed(await broadcasts.getBroadcast(which(request)))
-    const inFlight = await broadcasts.inFlight(which(request))
+    const found = await broadcasts.refreshed(await broadcasts.getBroadcast(getObjectRef(request)))
+    const inFlight = await broadcasts.inFlight(getObjectRef(request))
     const archiveUrl = await archive.pageUrl(found)
     return api.presentBroadcast(found, inFlight, await shaping.names(), archiveUrl)
   })
-  const updated = { right: 'send', audit: { action: 'broadcast.update', noun, read } } as const
+  const updated = { right: 'send', audit: { action: 'broadcast.update', read } } as const
   serve(app, api.updateBroadcast, updated, async (request) => {
     const { edits } = request.body
     const by = { author: getAuthorName(request), edits }
-    await broadcasts.updateBroadcast({ ...which(request), draft: draftOf(request.body), ...by })
+    await broadcasts.updateBroadcast({ ...getObjectRef(request), draft: draftOf(request.body), ...by })
     return ref(request.params.id)
   })
-  const deleted = { right: 'send', audit: { action: 'broadcast.delete', noun, read } } as const
+  const deleted = { right: 'send', audit: { action: 'broadcast.delete', read } } as const
   serve(app, api.deleteBroadcast, deleted, async (request) => {
-    await broadcasts.deleteBroadcast(which(request))
+    await broadcasts.deleteBroadcast(getObjectRef(request))
     return { ...ref(request.params.id), deleted: true as const }
   })
   // The audit entry is about the new broadcast.
   serve(app, api.duplicateBroadcast, created, async (request) => {
     const by = { author: getAuthorName(request), without: request.body?.without }
-    return ref((await broadcasts.duplicateBroadcast({ ...which(request), ...by })).id)
+    return ref((await broadcasts.duplicateBroadcast({ ...getObjectRef(request), ...by })).id)
   })
 }
 
 function sendingRoutes(app: App, deps: HttpDeps): void {
   const { broadcasts } = deps
   const read = createBroadcastReader(deps)
-  const about = { noun: 'broadcast', read } as const
-  const sent = { right: 'send', audit: { action: 'broadcast.send', ...about } } as const
-  const canceled = { right: 'send', audit: { action: 'broadcast.cancel', ...about } } as const
-  const paused = { right: 'send', audit: { action: 'broadcast.pause', ...about } } as const
-  const resumed = { right: 'send', audit: { action: 'broadcast.resume', ...about } } as const
-  const chosen = { right: 'send', audit: { action: 'broadcast.choose_variant', ...about } } as const
+  const sent = { right: 'send', audit: { action: 'broadcast.send', read } } as const
+  const canceled = { right: 'send', audit: { action: 'broadcast.cancel', read } } as const
+  const paused = { right: 'send', audit: { action: 'broadcast.pause', read } } as const
+  const resumed = { right: 'send', audit: { action: 'broadcast.resume', read } } as const
+  const chosen = { right: 'send', audit: { action: 'broadcast.choose_variant', read } } as const
   serve(app, api.sendBroadcast, sent, async (request) => {
     const scheduledAt = timeOf(request.body)
     const edits = request.body?.edits
@@ -166,25 +159,25 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
   })
   serve(app, chooseBroadcastVariant, chosen, async (request) => {
     const { variant } = request.body
-    await broadcasts.getBroadcast(which(request))
+    await broadcasts.getBroadcast(getObjectRef(request))
     if (variant === undefined || variant === '') throw refuse('missing_field', { field: 'variant' })
-    await broadcasts.chooseVariant({ ...which(request), variant })
+    await broadcasts.chooseVariant({ ...getObjectRef(request), variant })
     return ref(request.params.id)
   })
   serve(app, api.cancelBroadcast, canceled, async (request) => {
-    await broadcasts.cancelBroadcast(which(request))
+    await broadcasts.cancelBroadcast(getObjectRef(request))
     return ref(request.params.id)
   })
   serve(app, api.pauseBroadcast, paused, async (request) => {
-    await broadcasts.pauseBroadcast(which(request))
-    const inFlight = await broadcasts.inFlight(which(request))
+    await broadcasts.pauseBroadcast(getObjectRef(request))
+    const inFlight = await broadcasts.inFlight(getObjectRef(request))
     return { ...ref(request.params.id), in_flight: inFlight }
   })
   serve(app, api.resumeBroadcast, resumed, async (request) => {
     // Typed clients send "" for unset fields.
     const provider = request.body?.provider ?? ''
-    if (provider === '') await broadcasts.resumeBroadcast(which(request))
-    else await broadcasts.resumeProvider({ ...which(request), provider })
+    if (provider === '') await broadcasts.resumeBroadcast(getObjectRef(request))
+    else await broadcasts.resumeProvider({ ...getObjectRef(request), provider })
     return ref(request.params.id)
   })
 }
@@ -193,7 +186,7 @@ function sendingRoutes(app: App, deps: HttpDeps): void {
 function eligibleRoute(app: App, { broadcasts }: HttpDeps): void {
   serve(app, reviewApi.countBroadcastEligible, {}, async (request) => ({
     ...presentRef('broadcast_eligible', request.params.id),
-    ...(await broadcasts.countEligible(which(request))),
+    ...(await broadcasts.countEligible(getObjectRef(request))),
   }))
 }
 
@@ -227,7 +220,7 @@ function testRoute(app: App, deps: HttpDeps): void {
     const name = identifyRequest(request, `POST /broadcasts/${id}/test`)
     const accepted = await intake.accept({ submissions, ...name }, caller)
     setAcceptedHeaders(reply, accepted)
-    await broadcasts.noteBroadcastTest({ ...which(request), edits })
+    await broadcasts.noteBroadcastTest({ ...getObjectRef(request), edits })
     return { ...ref(id), email_ids: accepted.ids }
   })
 }
@@ -240,7 +233,7 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
     return reviewApi.presentReview(review, forecast, Math.max(review.scheduledAt ?? 0, clock.now()))
   })
   serve(app, resultApi.getBroadcastResults, {}, async (request) => {
-    const about = which(request)
+    const about = getObjectRef(request)
     const broadcast = await broadcasts.getBroadcast(about)
     const providers = await broadcasts.providerResults(about)
     const backlogs = await shaping.backlog(toBacklogCounts(providers), false)
@@ -253,7 +246,7 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
     return resultApi.presentResults(reach, providers, { curve, earlier }, present)
   })
   serve(app, resultApi.listBroadcastRecipients, {}, async (request) => {
-    await broadcasts.getBroadcast(which(request))
+    await broadcasts.getBroadcast(getObjectRef(request))
     const { limit, after, before, type, email, bounce_type: bounceType } = request.query
     if (type === undefined) throw refuse('missing_field', { field: 'type' })
     for (const [parameter, cursor] of Object.entries({ after, before }))
@@ -263,7 +256,7 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
       throw refuse('invalid_parameter', { parameter: 'bounce_type', expected: 'only with `type=bounced`' })
     const kinds = { permanent: 'Permanent', transient: 'Transient', undetermined: 'Undetermined' } as const
     const page = await broadcasts.listRecipients({
-      ...which(request),
+      ...getObjectRef(request),
       limit,
       after,
       before,
@@ -282,7 +275,7 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
     const offset =
       end === undefined ? (after === undefined ? 0 : offsetOf(after) + 1) : Math.max(0, end - limit)
     const most = end === undefined ? limit : Math.max(1, end - offset)
-    const page = await broadcasts.listClickedLinks({ ...which(request), offset, limit: most })
+    const page = await broadcasts.listClickedLinks({ ...getObjectRef(request), offset, limit: most })
     const rows = page.items.map(({ url, clicks, uniqueClicks }, at) => ({
       id: cursorOf(offset + at),
       url,
@@ -296,14 +289,14 @@ function resultRoutes(app: App, { broadcasts, shaping, clock }: HttpDeps): void 
 /** Route for a file of all recipients. */
 function exportRoute(app: App, deps: HttpDeps): void {
   const { broadcasts } = deps
-  const audit = { action: 'broadcast.export', noun: 'broadcast', read: createBroadcastReader(deps) } as const
+  const audit = { action: 'broadcast.export', read: createBroadcastReader(deps) } as const
   serve(app, resultApi.exportBroadcastRecipients, { right: 'export', audit }, async (request, reply) => {
     // Check before the response begins, so that an unknown broadcast is refused.
-    await broadcasts.getBroadcast(which(request))
+    await broadcasts.getBroadcast(getObjectRef(request))
     const file = {
       name: 'broadcast-recipients.csv',
       type: CSV_TYPE,
-      pages: broadcasts.allRecipients({ ...which(request), type: request.query.type }),
+      pages: broadcasts.allRecipients({ ...getObjectRef(request), type: request.query.type }),
       head: resultApi.formatRecipientHeader(),
       write: resultApi.formatRecipientRow,
     }

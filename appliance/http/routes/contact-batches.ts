@@ -28,7 +28,7 @@ export function contactBatchRoutes(app: App, { audience }: HttpDeps): void {
     return { object: 'contacts_counted' as const, ...counted }
   })
 
-  const about = { noun: 'contact', personal: true, looks: isFromApp } as const
+  const about = { personal: true, looks: isFromApp } as const
   serve(app, api.addContacts, { audit: { action: 'contact.batch_add', ...about } }, async (request) => {
     const { emails, segment_ids: segmentIds = [] } = request.body
     const { teamId } = getCaller(request)

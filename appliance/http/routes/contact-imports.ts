@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import * as previews from '../../api/contact-import-previews.ts'
 import * as api from '../../api/contact-imports.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentPage } from '../../api/shared.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { getAuthorName, isFromApp, getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -10,7 +10,7 @@ import { serve } from '../serve.ts'
 import { registerFormParser } from '../upload.ts'
 import { createValidationRefusal } from '../validation.ts'
 
-const audit = { action: 'contact.import', noun: 'contact', personal: true, looks: isFromApp } as const
+const audit = { action: 'contact.import', personal: true, looks: isFromApp } as const
 
 /** Routes for imports of CSV files. */
 export function contactImportRoutes(app: App, deps: HttpDeps): void {
@@ -22,7 +22,7 @@ export function contactImportRoutes(app: App, deps: HttpDeps): void {
 
   serve(app, api.listContactImports, {}, async (request) => {
     const page = await audience.listImports({ teamId: getCaller(request).teamId, ...request.query })
-    return presentList(page.items.map(api.presentContactImport), page.hasMore)
+    return presentPage(page, api.presentContactImport)
   })
 
   serve(app, api.getContactImport, {}, async (request) =>
@@ -75,16 +75,14 @@ function draftRoutes(app: App, { audience }: HttpDeps): void {
 function uploadRoutes(scope: App, { audience, capacity, clock }: HttpDeps): void {
   registerFormParser(scope, { capacity, clock, receive: () => audience.receiveImport() })
 
-  serve(scope, api.createContactImport, { audit }, async (request, reply) => {
+  serve(scope, api.createContactImport, { audit }, async (request) => {
     const input = api.toImportInput(readSettings(request, request.body), getAuthorName(request))
     const found = await audience.createImport({ ...uploaded(request), input })
-    void reply.code(201)
     return api.presentImportRef(found)
   })
 
-  serve(scope, previews.previewContactImport, { audit: null }, async (request, reply) => {
+  serve(scope, previews.previewContactImport, { audit: null }, async (request) => {
     const preview = await audience.previewImport(uploaded(request))
-    void reply.code(201)
     return previews.presentImportPreview(preview)
   })
 }

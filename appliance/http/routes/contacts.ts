@@ -3,7 +3,7 @@ import { countContacts, presentCounts } from '../../api/contact-counts.ts'
 import * as details from '../../api/contact-details.ts'
 import * as api from '../../api/contacts.ts'
 import { exportPerson, personText } from '../../api/person.ts'
-import { paginateList, presentList } from '../../api/shared.ts'
+import { paginateList, presentList, presentPage } from '../../api/shared.ts'
 import type { Subscription } from '../../mail/audience.ts'
 import type { Contact } from '../../storage/storage.ts'
 import { getCaller, isFromApp, createConsentContext } from '../access.ts'
@@ -15,26 +15,21 @@ import { serve } from '../serve.ts'
 export function contactRoutes(app: App, deps: HttpDeps): void {
   listRoutes(app, deps)
   const { audience } = deps
-  serve(
-    app,
-    api.createContact,
-    { audit: { action: 'contact.create', noun: 'contact', personal: true, looks: isFromApp } },
-    async (request, reply) => {
-      const { body } = request
-      const contact = await audience.saveContact({
-        teamId: getCaller(request).teamId,
-        contact: {
-          ...toNewContactInput(body),
-          email: body.email,
-          segmentIds: api.extractSegmentIds(body),
-          topics: body.topics ?? [],
-        },
-        act: createConsentContext(request, false),
-      })
-      void reply.code(201)
-      return api.presentContactRef(contact)
-    },
-  )
+  const created = { audit: { action: 'contact.create', personal: true, looks: isFromApp } } as const
+  serve(app, api.createContact, created, async (request) => {
+    const { body } = request
+    const contact = await audience.saveContact({
+      teamId: getCaller(request).teamId,
+      contact: {
+        ...toNewContactInput(body),
+        email: body.email,
+        segmentIds: api.extractSegmentIds(body),
+        topics: body.topics ?? [],
+      },
+      act: createConsentContext(request, false),
+    })
+    return api.presentContactRef(contact)
+  })
 
   serve(app, api.getContact, {}, async (request) =>
     api.presentContact(await audience.getContact(identifyContact(request, request.params))),
@@ -43,19 +38,15 @@ export function contactRoutes(app: App, deps: HttpDeps): void {
   serve(
     app,
     api.updateContact,
-    { audit: { action: 'contact.update', noun: 'contact', personal: true, looks: isFromApp } },
+    { audit: { action: 'contact.update', personal: true, looks: isFromApp } },
     async (request) => api.presentContactRef(await updateContact(request, request, audience)),
   )
 
-  serve(
-    app,
-    api.deleteContact,
-    { audit: { action: 'contact.delete', noun: 'contact', personal: true, looks: isFromApp } },
-    async (request) => {
-      const { id } = await audience.deleteContact(identifyContact(request, request.params))
-      return api.presentContactDeleted(id)
-    },
-  )
+  const deleted = { audit: { action: 'contact.delete', personal: true, looks: isFromApp } } as const
+  serve(app, api.deleteContact, deleted, async (request) => {
+    const { id } = await audience.deleteContact(identifyContact(request, request.params))
+    return api.presentContactDeleted(id)
+  })
   detailRoutes(app, deps)
 }
 
@@ -66,7 +57,7 @@ function listRoutes(app: App, deps: HttpDeps): void {
     const { teamId } = getCaller(request)
     await audience.checkConditions(teamId, { segmentId })
     const page = await audience.listContacts({ teamId, segmentId, ...query })
-    return presentList(page.items.map(api.presentContactSummary), page.hasMore)
+    return presentPage(page, api.presentContactSummary)
   })
 
   serve(app, api.searchContacts, {}, async (request) => {
@@ -82,7 +73,7 @@ function listRoutes(app: App, deps: HttpDeps): void {
     return { ...presentList(data, next !== null), next }
   })
 
-  const audit = { action: 'contact.export', noun: 'contact', personal: true } as const
+  const audit = { action: 'contact.export', personal: true } as const
   serve(app, api.exportContacts, { right: 'export', audit }, async (request, reply) => {
     const { segment_id: segmentId, unsubscribed } = request.query
     const { teamId } = getCaller(request)
@@ -119,15 +110,17 @@ function listRoutes(app: App, deps: HttpDeps): void {
 
 /** Routes for a contact's segments, topics and consent log. */
 function detailRoutes(app: App, { audience }: HttpDeps): void {
-  serve(app, details.listContactSegments, {}, async (request) => {
-    const page = await audience.listContactSegments({
-      ...identifyContact(request, request.params),
-      ...request.query,
-    })
-    return presentList(page.items.map(details.presentContactSegment), page.hasMore)
-  })
+  serve(app, details.listContactSegments, {}, async (request) =>
+    presentPage(
+      await audience.listContactSegments({
+        ...identifyContact(request, request.params),
+        ...request.query,
+      }),
+      details.presentContactSegment,
+    ),
+  )
 
-  const audit = { action: 'contact.update', noun: 'contact', personal: true, looks: isFromApp } as const
+  const audit = { action: 'contact.update', personal: true, looks: isFromApp } as const
   serve(app, details.addContactToSegment, { audit }, async (request) => {
     const segmentId = request.params.segment_id
     const { id } = await audience.addToSegment({ ...identifyContact(request, request.params), segmentId })
@@ -145,8 +138,7 @@ function detailRoutes(app: App, { audience }: HttpDeps): void {
 
   serve(app, details.listContactTopics, {}, async (request) => {
     const topics = await audience.listContactTopics(identifyContact(request, request.params))
-    const page = paginateList(topics, request.query)
-    return presentList(page.items.map(details.presentContactTopic), page.hasMore)
+    return presentPage(paginateList(topics, request.query), details.presentContactTopic)
   })
 
   serve(app, details.updateContactTopics, { audit }, async (request) => {
@@ -164,7 +156,7 @@ function detailRoutes(app: App, { audience }: HttpDeps): void {
       await audience.listConsents(identifyContact(request, request.params)),
       request.query,
     )
-    return presentList(page.items.map(details.presentConsent), page.hasMore)
+    return presentPage(page, details.presentConsent)
   })
 }
 

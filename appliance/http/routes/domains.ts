@@ -3,7 +3,7 @@ import * as api from '../../api/domains.ts'
 import { serve } from '../serve.ts'
 import type { Domain, DomainSettings } from '../../storage/storage.ts'
 import { paginateList, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
-import { getCaller } from '../access.ts'
+import { getCaller, getObjectRef } from '../access.ts'
 import { readDkimKeys, readDomain } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import * as propagationApi from '../../api/propagation.ts'
@@ -18,24 +18,18 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
       ...(await Promise.all([senders.expectedRecords(domain), senders.dkimKeys(domain), sources.waysOut()])),
       senders.delegationZone(),
     )
-  serve(
-    app,
-    api.createDomain,
-    { audit: { action: 'domain.create', noun: 'domain' } },
-    async (request, reply) => {
-      const { name, region, custom_return_path: returnPath, ...rest } = request.body
-      const { teamId } = getCaller(request)
-      const domain = await senders.addDomain({
-        teamId,
-        name,
-        region: unlessEmpty(region?.toLowerCase()),
-        returnPath: unlessEmpty(returnPath),
-        settings: settingsOf(rest),
-      })
-      void reply.code(201)
-      return present(domain)
-    },
-  )
+  serve(app, api.createDomain, { audit: 'domain.create' }, async (request) => {
+    const { name, region, custom_return_path: returnPath, ...rest } = request.body
+    const { teamId } = getCaller(request)
+    const domain = await senders.addDomain({
+      teamId,
+      name,
+      region: unlessEmpty(region?.toLowerCase()),
+      returnPath: unlessEmpty(returnPath),
+      settings: settingsOf(rest),
+    })
+    return present(domain)
+  })
 
   serve(app, api.listDomains, {}, async (request) => {
     const { teamId } = getCaller(request)
@@ -46,7 +40,7 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
   })
 
   serve(app, api.getDomain, {}, async (request) => {
-    const domain = await senders.getDomain({ teamId: getCaller(request).teamId, id: request.params.id })
+    const domain = await senders.getDomain(getObjectRef(request))
     return present(domain)
   })
 
@@ -56,57 +50,39 @@ export function domainRoutes(app: App, deps: HttpDeps): void {
 
 function changingRoutes(app: App, { senders }: HttpDeps): void {
   const read = readDomain({ senders })
-  serve(
-    app,
-    api.updateDomain,
-    { audit: { action: 'domain.update', noun: 'domain', read } },
-    async (request) => {
-      const args = { teamId: getCaller(request).teamId, id: request.params.id }
-      await senders.updateDomain({ ...args, settings: settingsOf(request.body) })
-      return presentRef('domain', args.id)
-    },
-  )
+  serve(app, api.updateDomain, { audit: { action: 'domain.update', read } }, async (request) => {
+    const args = getObjectRef(request)
+    await senders.updateDomain({ ...args, settings: settingsOf(request.body) })
+    return presentRef('domain', args.id)
+  })
 
-  serve(
-    app,
-    api.deleteDomain,
-    { audit: { action: 'domain.delete', noun: 'domain', read } },
-    async (request) => {
-      const args = { teamId: getCaller(request).teamId, id: request.params.id }
-      await senders.removeDomain(args)
-      return presentDeleted('domain', args.id)
-    },
-  )
+  serve(app, api.deleteDomain, { audit: { action: 'domain.delete', read } }, async (request) => {
+    const args = getObjectRef(request)
+    await senders.removeDomain(args)
+    return presentDeleted('domain', args.id)
+  })
 }
 
 /** Routes for verification and new DKIM keys. */
 function actionRoutes(app: App, { senders }: HttpDeps): void {
-  serve(
-    app,
-    api.verifyDomain,
-    { audit: { action: 'domain.verify', noun: 'domain', read: readDomain({ senders }) } },
-    async (request) => {
-      const args = { teamId: getCaller(request).teamId, id: request.params.id }
-      await senders.requestVerification(args)
-      return presentRef('domain', args.id)
-    },
-  )
+  const verified = { audit: { action: 'domain.verify', read: readDomain({ senders }) } } as const
+  serve(app, api.verifyDomain, verified, async (request) => {
+    const args = getObjectRef(request)
+    await senders.requestVerification(args)
+    return presentRef('domain', args.id)
+  })
 
-  serve(
-    app,
-    rotateDkimKeys,
-    { audit: { action: 'domain.rotate_dkim', noun: 'domain', read: readDkimKeys({ senders }) } },
-    async (request) => {
-      const args = { teamId: getCaller(request).teamId, id: request.params.id }
-      const domain = await senders.getDomain(args)
-      const keys = await senders.rotateKeys(args)
-      return {
-        object: 'dkim_rotation' as const,
-        domain_id: args.id,
-        dkim_keys: keys.map((key) => presentDkimKey(domain, key)),
-      }
-    },
-  )
+  const rotated = { audit: { action: 'domain.rotate_dkim', read: readDkimKeys({ senders }) } } as const
+  serve(app, rotateDkimKeys, rotated, async (request) => {
+    const args = getObjectRef(request)
+    const domain = await senders.getDomain(args)
+    const keys = await senders.rotateKeys(args)
+    return {
+      object: 'dkim_rotation' as const,
+      domain_id: args.id,
+      dkim_keys: keys.map((key) => presentDkimKey(domain, key)),
+    }
+  })
 }
 
 /** Maps null and an empty string to undefined, because clients that write every field send these for none. */
@@ -132,7 +108,7 @@ function settingsOf(body: api.UpdateDomain): Partial<DomainSettings> {
 /** Route GET /domains/:id/propagation: what every authoritative server of the domain's zone answers now. */
 export function propagationRoutes(app: App, { senders, propagation }: HttpDeps): void {
   serve(app, propagationApi.getDomainPropagation, {}, async (request) => {
-    const args = { teamId: getCaller(request).teamId, id: request.params.id }
+    const args = getObjectRef(request)
     const domain = await senders.getDomain(args)
     return propagationApi.presentPropagation(domain.id, await propagation.look(domain))
   })

@@ -8,7 +8,7 @@ import * as api from '../../api/emails.ts'
 import type { Operation, OperationSchema } from '../../api/operation.ts'
 import * as sending from '../../api/sending.ts'
 import { getTimeline, presentTimeline } from '../../api/timeline.ts'
-import { presentList, presentRef } from '../../api/shared.ts'
+import { presentRef, presentPage } from '../../api/shared.ts'
 import { setAcceptedHeaders, dropHeadersAndLog, identifyRequest } from '../accepted.ts'
 import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -105,7 +105,7 @@ function readingRoutes(
     const { teamId } = getCaller(request)
     const { broadcast_id: broadcastId, ...paging } = request.query
     const page = await storage.listEmails({ teamId, broadcastId, ...paging }, clock.now())
-    return presentList(page.items.map(api.presentEmailSummary), page.hasMore)
+    return presentPage(page, api.presentEmailSummary)
   })
 
   serve(app, api.getEmail, {}, async (request) => {

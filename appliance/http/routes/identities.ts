@@ -35,32 +35,27 @@ export function identityRoutes(app: App, deps: HttpDeps, { origin }: { origin: (
     )
   })
 
-  serve(
-    app,
-    api.linkIdentity,
-    { ...own, audit: null, bodyLimit: MAX_UNAUTHENTICATED_BODY },
-    async (request, reply) => {
-      const { user, token } = await requireRecentProof(deps, request)
-      limitAttempts(reply, throttle, user.id)
-      const { provider } = request.body
-      return redirectToProvider(
-        { request, reply, provider },
-        { origin, providers },
-        { next: undefined, link: token },
-      )
-    },
-  )
+  const linked = { ...own, audit: null, bodyLimit: MAX_UNAUTHENTICATED_BODY } as const
+  serve(app, api.linkIdentity, linked, async (request, reply) => {
+    const { user, token } = await requireRecentProof(deps, request)
+    limitAttempts(reply, throttle, user.id)
+    const { provider } = request.body
+    return redirectToProvider(
+      { request, reply, provider },
+      { origin, providers },
+      { next: undefined, link: token },
+    )
+  })
 
-  serve(
-    app,
-    api.unlinkIdentity,
-    { ...own, audit: { action: 'identity.unlink', noun: 'identity', read: readIdentity({ providers }) } },
-    async (request, reply) => {
-      const own = await requireRecentProof(deps, request)
-      const id = request.params.id
-      await providers.unlink({ userId: own.user.id, id, keep: own.token })
-      await renewSessionCookie(deps, { request, reply }, own)
-      return presentDeleted('identity', id)
-    },
-  )
+  const unlinked = {
+    ...own,
+    audit: { action: 'identity.unlink', read: readIdentity({ providers }) },
+  } as const
+  serve(app, api.unlinkIdentity, unlinked, async (request, reply) => {
+    const own = await requireRecentProof(deps, request)
+    const id = request.params.id
+    await providers.unlink({ userId: own.user.id, id, keep: own.token })
+    await renewSessionCookie(deps, { request, reply }, own)
+    return presentDeleted('identity', id)
+  })
 }

@@ -34,7 +34,7 @@ export function imageRoutes(
     {
       form: true,
       bodyLimit: MAX_IMAGE.bytes,
-      audit: { action: 'image.upload', noun: 'image', personal: true },
+      audit: { action: 'image.upload', personal: true },
     },
     async (request, reply) => {
       const body: unknown = request.body
@@ -53,7 +53,7 @@ export function imageRoutes(
     const images = await storage.listImages({ teamId: getCaller(request).teamId }, clock.now())
     return presentList(images.map((image) => api.presentImage(image, origin())))
   })
-  serve(app, api.deleteImage, { audit: { action: 'image.delete', noun: 'image' } }, async (request) => {
+  serve(app, api.deleteImage, { audit: 'image.delete' }, async (request) => {
     const { id } = request.params
     const deleted = await storage.deleteImage({ teamId: getCaller(request).teamId, id }, clock.now())
     if (!deleted) throw refuse('not_found', { resource: 'Image' })

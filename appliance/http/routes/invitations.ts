@@ -59,38 +59,29 @@ function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => st
     return presentList((await members.listInvitations({ teamId })).map(api.presentInvitation))
   })
 
-  serve(
-    app,
-    api.createInvitation,
-    { ...inviting, audit: { action: 'invitation.create', noun: 'invitation' } },
-    async (request, reply) => {
-      const { teamId, email: inviter, ...by } = requirePerson(request)
-      limitAttempts(reply, mails, request.body.email.trim().toLowerCase())
-      limitAttempts(reply, daily, teamId)
-      const { invitation, token, mailed } = await members.invite({ teamId, ...request.body, by })
-      const link = invitationLink(origin(), token)
-      // The mailed link differs from the link that the inviting person sees, because its use proves access to the
-      // mailbox.
-      const inMail = { link: invitationLink(origin(), mailed), inviter, hostname: config.hostname }
-      const result = await sendNotice(letter(invitation, inMail))
-      const { sent } = result
-      const why = result.sent ? null : result.reason
-      const created = { ...api.presentInvitation(invitation), link, sent, not_sent_because: why }
-      return reply.code(201).send(created)
-    },
-  )
+  serve(app, api.createInvitation, { ...inviting, audit: 'invitation.create' }, async (request, reply) => {
+    const { teamId, email: inviter, ...by } = requirePerson(request)
+    limitAttempts(reply, mails, request.body.email.trim().toLowerCase())
+    limitAttempts(reply, daily, teamId)
+    const { invitation, token, mailed } = await members.invite({ teamId, ...request.body, by })
+    const link = invitationLink(origin(), token)
+    // The mailed link differs from the link that the inviting person sees, because its use proves access to the
+    // mailbox.
+    const inMail = { link: invitationLink(origin(), mailed), inviter, hostname: config.hostname }
+    const result = await sendNotice(letter(invitation, inMail))
+    const { sent } = result
+    const why = result.sent ? null : result.reason
+    const created = { ...api.presentInvitation(invitation), link, sent, not_sent_because: why }
+    return created
+  })
 
-  serve(
-    app,
-    api.revokeInvitation,
-    { ...inviting, audit: { action: 'invitation.revoke', noun: 'invitation', read: readInvitation(deps) } },
-    async (request) => {
-      const { teamId, ...by } = requirePerson(request)
-      const id = request.params.id
-      await members.revokeInvitation({ teamId, id, by })
-      return presentDeleted('invitation', id)
-    },
-  )
+  const revoked = { ...inviting, audit: { action: 'invitation.revoke', read: readInvitation(deps) } } as const
+  serve(app, api.revokeInvitation, revoked, async (request) => {
+    const { teamId, ...by } = requirePerson(request)
+    const id = request.params.id
+    await members.revokeInvitation({ teamId, id, by })
+    return presentDeleted('invitation', id)
+  })
 }
 
 /**
@@ -105,62 +96,55 @@ function acceptingRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): voi
   const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
   const publicly = { secretBody: true, audit: null } as const
 
-  serve(
-    app,
-    api.lookAtInvitation,
-    { ...publicly, bodyLimit: MAX_UNAUTHENTICATED_BODY },
-    async (request, reply) => {
-      limitUnauthenticated(request, reply, throttle)
-      const { invitation, hasAccount, hasTeam } = await accounts.members.viewInvitation(request.body)
-      const { email, role, teamName, expiresAt } = invitation
-      const known = { has_account: hasAccount, has_team: hasTeam }
-      const about = { email, role, team: { name: teamName }, ...known }
-      return { object: 'invitation' as const, ...about, expires_at: timestamp(expiresAt) }
-    },
-  )
+  const viewed = { ...publicly, bodyLimit: MAX_UNAUTHENTICATED_BODY } as const
+  serve(app, api.lookAtInvitation, viewed, async (request, reply) => {
+    limitUnauthenticated(request, reply, throttle)
+    const { invitation, hasAccount, hasTeam } = await accounts.members.viewInvitation(request.body)
+    const { email, role, teamName, expiresAt } = invitation
+    const known = { has_account: hasAccount, has_team: hasTeam }
+    const about = { email, role, team: { name: teamName }, ...known }
+    return { object: 'invitation' as const, ...about, expires_at: timestamp(expiresAt) }
+  })
 
-  serve(
-    app,
-    api.acceptInvitation,
-    { ...publicly, bodyLimit: MAX_UNAUTHENTICATED_BODY },
-    async (request, reply) => {
-      limitUnauthenticated(request, reply, throttle)
-      const { invitation: open, ...known } = await accounts.members.viewInvitation(request.body)
-      const attempt = () => signIns.attempt({ ip: request.ip, email: open.email, device: undefined })
-      if (known.hasAccount && !known.hasTeam) limitUnauthenticated(request, reply, { attempt })
-      const { user, invitation } = await accounts.members
-        .acceptByPassword(request.body)
-        .catch(async (error) => {
-          if (isWrongPassword(error)) await noteRefused(deps, open, request.ip)
-          throw error
-        })
-      await noteJoined(deps, invitation, { email: user.email, ip: request.ip })
-      const { teamId } = invitation
-      const entering = { userId: user.id, method: 'password', strong: false, teamId } as const
-      const result = await accounts.enter({ ...entering, ...getBrowser(request) })
-      setSignInCookie(request, reply, result)
-      if (result.kind === 'second_factor') return reply.code(202).send(presentSignInStep(result.methods))
-      return presentSession(result.token, deps)
-    },
-  )
+  const accepted = { ...publicly, bodyLimit: MAX_UNAUTHENTICATED_BODY } as const
+  serve(app, api.acceptInvitation, accepted, async (request, reply) => {
+    limitUnauthenticated(request, reply, throttle)
+    const { invitation: open, ...known } = await accounts.members.viewInvitation(request.body)
+    const attempt = () => signIns.attempt({ ip: request.ip, email: open.email, device: undefined })
+    if (known.hasAccount && !known.hasTeam) limitUnauthenticated(request, reply, { attempt })
+    const { user, invitation } = await accounts.members
+      .acceptByPassword(request.body)
+      .catch(async (error) => {
+        if (isWrongPassword(error)) await noteRefused(deps, open, request.ip)
+        throw error
+      })
+    await noteJoined(deps, invitation, { email: user.email, ip: request.ip })
+    const { teamId } = invitation
+    const entering = { userId: user.id, method: 'password', strong: false, teamId } as const
+    const result = await accounts.enter({ ...entering, ...getBrowser(request) })
+    setSignInCookie(request, reply, result)
+    if (result.kind === 'second_factor') return reply.code(202).send(presentSignInStep(result.methods))
+    return presentSession(result.token, deps)
+  })
 }
 
 function joiningRoute(app: App, deps: HttpDeps): void {
   const { accounts } = deps
-  serve(
-    app,
-    api.joinTeam,
-    { right: 'none', secretBody: true, audit: null, bodyLimit: MAX_UNAUTHENTICATED_BODY },
-    async (request) => {
-      const { userId, email } = requirePerson(request)
-      const { token } = request.body
-      const invitation = await accounts.members.acceptAsUser({ token, user: { id: userId, email } })
-      await noteJoined(deps, invitation, { email, ip: request.ip })
-      const session = readCookie(request, SESSION_COOKIE) ?? ''
-      await accounts.teams.switchTeam({ token: session, teamId: invitation.teamId })
-      return presentSession(session, deps)
-    },
-  )
+  const joined = {
+    right: 'none',
+    secretBody: true,
+    audit: null,
+    bodyLimit: MAX_UNAUTHENTICATED_BODY,
+  } as const
+  serve(app, api.joinTeam, joined, async (request) => {
+    const { userId, email } = requirePerson(request)
+    const { token } = request.body
+    const invitation = await accounts.members.acceptAsUser({ token, user: { id: userId, email } })
+    await noteJoined(deps, invitation, { email, ip: request.ip })
+    const session = readCookie(request, SESSION_COOKIE) ?? ''
+    await accounts.teams.switchTeam({ token: session, teamId: invitation.teamId })
+    return presentSession(session, deps)
+  })
 }
 
 /** Records the new member. Not recorded by the route itself, because a public route has no authenticated caller. */

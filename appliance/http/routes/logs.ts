@@ -2,7 +2,7 @@ import * as api from '../../api/logs.ts'
 import { serve } from '../serve.ts'
 import type { EmailContentReader } from '../../intake/intake.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentPage } from '../../api/shared.ts'
 import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import type { RequestLogBuffer } from '../request-log-buffer.ts'
@@ -20,8 +20,7 @@ export function logRoutes(
     const { email_id: emailId, ...page } = request.query
     const args = { teamId, ...page, emailId }
     await buffer.flush()
-    const { items, hasMore } = await storage.listLogs(args, clock.now())
-    return presentList(items.map(api.presentListedLog), hasMore)
+    return presentPage(await storage.listLogs(args, clock.now()), api.presentListedLog)
   })
 
   serve(app, api.searchLogs, {}, async (request) => {

@@ -18,26 +18,18 @@ export function memberRoutes(app: App, deps: HttpDeps): void {
     presentList((await members.listMembers({ teamId: getCaller(request).teamId })).map(api.presentMember)),
   )
 
-  serve(
-    app,
-    api.updateMember,
-    { right: 'members', audit: { action: 'member.update', noun: 'member', read } },
-    async (request) => {
-      const { teamId, ...by } = requirePerson(request)
-      const { role } = request.body
-      return api.presentMember(await members.setRole({ teamId, userId: request.params.id, role, by }))
-    },
-  )
+  const updated = { right: 'members', audit: { action: 'member.update', read } } as const
+  serve(app, api.updateMember, updated, async (request) => {
+    const { teamId, ...by } = requirePerson(request)
+    const { role } = request.body
+    return api.presentMember(await members.setRole({ teamId, userId: request.params.id, role, by }))
+  })
 
-  serve(
-    app,
-    api.removeMember,
-    { right: 'members', audit: { action: 'member.remove', noun: 'member', read } },
-    async (request) => {
-      const { teamId, ...by } = requirePerson(request)
-      const { id } = request.params as { id: string }
-      await members.removeMember({ teamId, userId: id, by })
-      return presentDeleted('member', id)
-    },
-  )
+  const removed = { right: 'members', audit: { action: 'member.remove', read } } as const
+  serve(app, api.removeMember, removed, async (request) => {
+    const { teamId, ...by } = requirePerson(request)
+    const { id } = request.params as { id: string }
+    await members.removeMember({ teamId, userId: id, by })
+    return presentDeleted('member', id)
+  })
 }

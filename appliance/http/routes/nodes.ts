@@ -5,6 +5,7 @@ import { presentDeleted, presentList } from '../../api/shared.ts'
 import type { Health } from '../../watch/health.ts'
 import { readNode } from '../audit-reads.ts'
 import { requireOperator } from '../access.ts'
+import { createOperatorOptions } from '../audited.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
@@ -17,20 +18,12 @@ export function nodeRoutes(app: App, deps: HttpDeps): void {
     presentList((await node.list()).map(api.presentNode)),
   )
 
-  serve(
-    app,
-    api.deleteNode,
-    {
-      right: 'operate',
-      audit: { action: 'node.forget', noun: 'node', read: readNode({ node }), appliance: true },
-      preValidation: operator,
-    },
-    async (request) => {
-      const { id } = request.params
-      await node.forget(id)
-      return presentDeleted('node', id)
-    },
-  )
+  const deleted = createOperatorOptions(deps, 'node.forget', readNode({ node }))
+  serve(app, api.deleteNode, deleted, async (request) => {
+    const { id } = request.params
+    await node.forget(id)
+    return presentDeleted('node', id)
+  })
 }
 
 /** Routes GET /healthz and GET /readyz, for supervisors and load balancers: 200, or 503 with reasons. */

@@ -18,7 +18,7 @@ export function providerRuleRoutes(app: App, deps: HttpDeps): void {
     api.setProviderRules,
     {
       right: 'security',
-      audit: { action: 'team.provider_rules', noun: 'team', read: readProviderRules(deps) },
+      audit: { action: 'team.provider_rules', read: readProviderRules(deps) },
     },
     async (request) => {
       const { mode } = request.body

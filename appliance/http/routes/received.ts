@@ -3,7 +3,7 @@ import { serve } from '../serve.ts'
 import type { FastifyReply } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { Email } from '../../storage/storage.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentList, presentPage } from '../../api/shared.ts'
 import { getCaller, requireOperator } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 
@@ -40,10 +40,9 @@ export function returnedMessageRoutes(app: App, { storage, clock }: Deps): void 
 export function postmasterRoutes(app: App, { storage, clock }: Deps): void {
   const preValidation = requireOperator({ storage, clock })
 
-  serve(app, api.listPostmasterMessages, { preValidation }, async (request) => {
-    const { items, hasMore } = await storage.listPostmaster(request.query, clock.now())
-    return presentList(items.map(api.presentPostmasterMessage), hasMore)
-  })
+  serve(app, api.listPostmasterMessages, { preValidation }, async (request) =>
+    presentPage(await storage.listPostmaster(request.query, clock.now()), api.presentPostmasterMessage),
+  )
 
   serve(app, api.getPostmasterMessage, { preValidation }, async (request, reply) => {
     const id = request.params.id

@@ -18,7 +18,6 @@ export function receivingRuleRoutes(app: App, deps: HttpDeps): void {
 
   const audit = {
     action: 'domain.receiving_rules',
-    noun: 'domain',
     read: readReceivingRules(deps),
   } as const
   serve(app, api.setReceivingRules, { audit }, async (request) => {

@@ -1,7 +1,7 @@
 import * as api from '../../api/receiving.ts'
 import { presentAttachment } from '../../api/attachments.ts'
 import { MAX_WEBHOOK_DELIVERIES, presentEmailWebhooks } from '../../api/emails.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentList, presentPage } from '../../api/shared.ts'
 import { isoTimestamp } from '../../api/timestamp.ts'
 import { refuse } from '../../mail/refusals.ts'
 import type { AttachmentInfo, ReceivedEmail } from '../../storage/storage.ts'
@@ -41,8 +41,8 @@ export function receivingRoutes(app: App, deps: HttpDeps, linked: LinkDeps): voi
     const hasAttachments = attached === undefined ? undefined : attached === 'true'
     const isSpam = spam === undefined ? undefined : spam === 'true'
     const filter = { answers, domainId, hasAttachments, isSpam }
-    const { items, hasMore } = await storage.listReceivedEmails({ teamId, ...page, ...filter }, clock.now())
-    return presentList(items.map(api.presentReceivedEmail), hasMore)
+    const found = await storage.listReceivedEmails({ teamId, ...page, ...filter }, clock.now())
+    return presentPage(found, api.presentReceivedEmail)
   })
 
   serve(app, api.getReceivedEmail, {}, async (request) => {

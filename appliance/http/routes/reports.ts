@@ -2,7 +2,7 @@ import { getDomainInsights, INSIGHT_DAYS, presentDomainInsights } from '../../ap
 import { getDomainReputation, presentDomainReputation } from '../../api/reputation.ts'
 import * as summaries from '../../api/report-summaries.ts'
 import * as api from '../../api/reports.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentPage } from '../../api/shared.ts'
 import { firstDay, sumInsights } from '../../mail/insight-counts.ts'
 import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
@@ -16,11 +16,8 @@ export function reportRoutes(app: App, deps: HttpDeps): void {
   serve(app, api.listDomainReports, {}, async (request) => {
     const { teamId } = getCaller(request)
     const { id: domainId } = await domainOf(teamId, request.params.id)
-    const { items, hasMore } = await storage.listDomainReports(
-      { teamId, domainId, ...request.query },
-      clock.now(),
-    )
-    return presentList(items.map(api.presentReport), hasMore)
+    const page = await storage.listDomainReports({ teamId, domainId, ...request.query }, clock.now())
+    return presentPage(page, api.presentReport)
   })
 
   serve(app, summaries.getDmarcSummary, {}, async (request) => {

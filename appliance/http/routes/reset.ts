@@ -79,26 +79,22 @@ async function sendLink(
 function confirmRoute(app: App, deps: HttpDeps): void {
   const { accounts, clock, storage, sendNotice, config } = deps
   const tries = createNodeThrottle(deps, MOST_TRIES, MINUTE)
-  serve(
-    app,
-    api.confirmReset,
-    { ...strangers, bodyLimit: MAX_UNAUTHENTICATED_BODY },
-    async (request, reply) => {
-      limitUnauthenticated(request, reply, tries)
-      const { user, teamId, firstProof } = await accounts.finishReset(request.body)
-      await recordAuditEntry(storage, clock, {
-        teamId,
-        actor: { kind: 'user', name: user.email, ip: request.ip },
-        action: 'account.password_reset',
-        target: `user ${user.id}`,
-        after: firstProof && presentProof(firstProof),
-      })
-      await sendNotice(createPasswordChangedNotice(user.email, config.hostname, firstProof !== null))
-      // This browser's session has ended with all others.
-      removeCookie({ request, reply }, SESSION_COOKIE)
-      return { object: 'password_reset' as const, email: user.email }
-    },
-  )
+  const confirmed = { ...strangers, bodyLimit: MAX_UNAUTHENTICATED_BODY } as const
+  serve(app, api.confirmReset, confirmed, async (request, reply) => {
+    limitUnauthenticated(request, reply, tries)
+    const { user, teamId, firstProof } = await accounts.finishReset(request.body)
+    await recordAuditEntry(storage, clock, {
+      teamId,
+      actor: { kind: 'user', name: user.email, ip: request.ip },
+      action: 'account.password_reset',
+      target: `user ${user.id}`,
+      after: firstProof && presentProof(firstProof),
+    })
+    await sendNotice(createPasswordChangedNotice(user.email, config.hostname, firstProof !== null))
+    // This browser's session has ended with all others.
+    removeCookie({ request, reply }, SESSION_COOKIE)
+    return { object: 'password_reset' as const, email: user.email }
+  })
 }
 
 const presentProof = ({ identities, passkeys }: RevokedSignInMethods) => ({

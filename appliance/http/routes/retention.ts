@@ -1,7 +1,7 @@
 import * as erasing from '../../api/erasures.ts'
 import { serve } from '../serve.ts'
-import { presentList } from '../../api/shared.ts'
-import { getActor, getCaller, isOperator } from '../access.ts'
+import { presentPage } from '../../api/shared.ts'
+import { getActor, getCaller, isOperator, getObjectRef } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import * as api from '../../api/retention.ts'
 import { readBodies } from '../audit-reads.ts'
@@ -23,18 +23,14 @@ export function retentionRoutes(app: App, deps: HttpDeps): void {
     return { object: 'domain_bodies' as const, domain_id: id, keep }
   })
 
-  serve(
-    app,
-    api.setBodyRetention,
-    { right: 'erase', audit: { action: 'domain.keep_bodies', noun: 'domain', read: readBodies(deps) } },
-    async (request) => {
-      const { teamId } = getCaller(request)
-      const { id } = await senders.getDomain({ teamId, id: request.params.id })
-      const { keep } = request.body
-      await storage.setKeepBodies({ teamId, domainId: id, keep }, clock.now())
-      return { object: 'domain_bodies' as const, domain_id: id, keep }
-    },
-  )
+  const changed = { right: 'erase', audit: { action: 'domain.keep_bodies', read: readBodies(deps) } } as const
+  serve(app, api.setBodyRetention, changed, async (request) => {
+    const { teamId } = getCaller(request)
+    const { id } = await senders.getDomain({ teamId, id: request.params.id })
+    const { keep } = request.body
+    await storage.setKeepBodies({ teamId, domainId: id, keep }, clock.now())
+    return { object: 'domain_bodies' as const, domain_id: id, keep }
+  })
 }
 
 /** Routes to erase a person's data in the caller's own team, by address. */
@@ -48,11 +44,10 @@ export function erasureRoutes(app: App, { erasures, clock }: HttpDeps): void {
 
   serve(app, erasing.listErasures, {}, async (request) => {
     const { teamId } = getCaller(request)
-    const { items, hasMore } = await erasures.list({ ...request.query, teamId })
-    return presentList(items.map(erasing.presentErasure), hasMore)
+    return presentPage(await erasures.list({ ...request.query, teamId }), erasing.presentErasure)
   })
 
   serve(app, erasing.getErasure, {}, async (request) =>
-    erasing.presentErasure(await erasures.get({ teamId: getCaller(request).teamId, id: request.params.id })),
+    erasing.presentErasure(await erasures.get(getObjectRef(request))),
   )
 }

@@ -91,26 +91,22 @@ function passkeyRoutes(app: App, deps: HttpDeps, admit: Admit): void {
     },
   )
 
-  serve(
-    app,
-    api.signInWithPasskey,
-    { ...open, bodyLimit: MAX_UNAUTHENTICATED_BODY },
-    async (request, reply) => {
-      admit(request, reply)
-      const rp = getRelyingParty(request, deps)
-      const response: PasskeyAssertion = request.body.response
-      const ticket = readCookie(request, SECOND_STEP_COOKIE)
-      const browser = getBrowser(request)
-      const result =
-        ticket === undefined
-          ? await accounts.factors.signInByPasskey({ response, rp, ...browser })
-          : {
-              kind: 'session' as const,
-              ...(await accounts.factors.answer({ ticket, answer: { passkey: response, rp }, ...browser })),
-            }
-      setSignInCookie(request, reply, result)
-      if (result.kind === 'second_factor') throw refuse('sign_in_over')
-      return presentSession(result.token, deps)
-    },
-  )
+  const signing = { ...open, bodyLimit: MAX_UNAUTHENTICATED_BODY } as const
+  serve(app, api.signInWithPasskey, signing, async (request, reply) => {
+    admit(request, reply)
+    const rp = getRelyingParty(request, deps)
+    const response: PasskeyAssertion = request.body.response
+    const ticket = readCookie(request, SECOND_STEP_COOKIE)
+    const browser = getBrowser(request)
+    const result =
+      ticket === undefined
+        ? await accounts.factors.signInByPasskey({ response, rp, ...browser })
+        : {
+            kind: 'session' as const,
+            ...(await accounts.factors.answer({ ticket, answer: { passkey: response, rp }, ...browser })),
+          }
+    setSignInCookie(request, reply, result)
+    if (result.kind === 'second_factor') throw refuse('sign_in_over')
+    return presentSession(result.token, deps)
+  })
 }

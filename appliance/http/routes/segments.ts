@@ -3,9 +3,9 @@ import * as audiences from '../../api/audiences.ts'
 import * as contacts from '../../api/contacts.ts'
 import * as reach from '../../api/segment-reach.ts'
 import * as api from '../../api/segments.ts'
-import { paginateList, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
+import { paginateList, presentDeleted, presentRef, presentPage } from '../../api/shared.ts'
 import { Refusal, refuse } from '../../mail/refusals.ts'
-import { getCaller, isFromApp, createConsentContext } from '../access.ts'
+import { getCaller, isFromApp, createConsentContext, getObjectRef } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 import { toNewContactInput, updateContact, identifyContact } from './contacts.ts'
@@ -13,49 +13,39 @@ import { toNewContactInput, updateContact, identifyContact } from './contacts.ts
 /** Routes for segments, also under their older name. */
 export function segmentRoutes(app: App, deps: HttpDeps): void {
   const { audience } = deps
-  serve(
-    app,
-    api.createSegment,
-    { audit: { action: 'segment.create', noun: 'segment' } },
-    async (request, reply) => {
-      const { id, name } = await create(request, audience)
-      void reply.code(201)
-      return { object: 'segment' as const, id, name }
-    },
-  )
+  serve(app, api.createSegment, { audit: 'segment.create' }, async (request) => {
+    const { id, name } = await create(request, audience)
+    return { object: 'segment' as const, id, name }
+  })
   serve(app, api.listSegments, {}, (request) => list(request, request.query, audience))
   serve(app, api.getSegment, {}, async (request) => ({
     object: 'segment' as const,
-    ...api.presentSegment(await audience.getSegment(ref(request))),
+    ...api.presentSegment(await audience.getSegment(getObjectRef(request))),
   }))
-  serve(
-    app,
-    api.updateSegment,
-    { audit: { action: 'segment.update', noun: 'segment', read: readSegment(audience) } },
-    async (request) => {
-      const { id } = request.params
-      const { name, filter } = request.body
-      await audience.updateSegment({ ...ref(request), name: name ?? undefined, filter: filter ?? undefined })
-      return presentRef('segment', id)
-    },
-  )
-  serve(
-    app,
-    api.deleteSegment,
-    { audit: { action: 'segment.delete', noun: 'segment', read: readSegment(audience) } },
-    async (request) => {
-      await audience.deleteSegment(ref(request))
-      return presentDeleted('segment', request.params.id)
-    },
-  )
+  const updated = { audit: { action: 'segment.update', read: readSegment(audience) } } as const
+  serve(app, api.updateSegment, updated, async (request) => {
+    const { id } = request.params
+    const { name, filter } = request.body
+    await audience.updateSegment({
+      ...getObjectRef(request),
+      name: name ?? undefined,
+      filter: filter ?? undefined,
+    })
+    return presentRef('segment', id)
+  })
+  const deleted = { audit: { action: 'segment.delete', read: readSegment(audience) } } as const
+  serve(app, api.deleteSegment, deleted, async (request) => {
+    await audience.deleteSegment(getObjectRef(request))
+    return presentDeleted('segment', request.params.id)
+  })
   serve(app, api.listSegmentContacts, {}, (request) =>
     members(request, request.params.id, request.query, audience),
   )
   serve(app, reach.getSegmentDays, {}, async (request) =>
-    reach.presentSegmentDays(request.params.id, await audience.segmentDays(ref(request))),
+    reach.presentSegmentDays(request.params.id, await audience.segmentDays(getObjectRef(request))),
   )
   serve(app, reach.getSegmentProviders, {}, async (request) => {
-    const found = await deps.broadcasts.segmentReach(ref(request))
+    const found = await deps.broadcasts.segmentReach(getObjectRef(request))
     const forecast = await deps.shaping.forecast(found.pool, found.providers, null)
     return reach.presentSegmentReach(request.params.id, found, forecast.providers)
   })
@@ -65,14 +55,9 @@ export function segmentRoutes(app: App, deps: HttpDeps): void {
 
 type AudienceDep = HttpDeps['audience']
 
-const ref = (request: FastifyRequest) => ({
-  teamId: getCaller(request).teamId,
-  id: (request.params as { id: string }).id,
-})
-
 /** Reads a segment for the audit log. */
 const readSegment = (audience: AudienceDep) => async (request: FastifyRequest) =>
-  api.presentSegment(await audience.getSegment(ref(request)))
+  api.presentSegment(await audience.getSegment(getObjectRef(request)))
 
 async function create(request: FastifyRequest<{ Body: api.CreateSegment }>, audience: AudienceDep) {
   const { name, filter = null } = request.body
@@ -85,7 +70,7 @@ async function list(
   audience: AudienceDep,
 ) {
   const page = paginateList(await audience.listSegments({ teamId: getCaller(request).teamId }), query)
-  return presentList(page.items.map(api.presentSegment), page.hasMore)
+  return presentPage(page, api.presentSegment)
 }
 
 async function members(
@@ -97,58 +82,43 @@ async function members(
   const { teamId } = getCaller(request)
   await audience.checkConditions(teamId, { segmentId })
   const page = await audience.listContacts({ teamId, segmentId, ...query })
-  return presentList(page.items.map(contacts.presentContactSummary), page.hasMore)
+  return presentPage(page, contacts.presentContactSummary)
 }
 
 function audienceRoutes(app: App, { audience }: HttpDeps): void {
-  serve(
-    app,
-    audiences.createAudience,
-    { audit: { action: 'segment.create', noun: 'segment' } },
-    async (request, reply) => {
-      const { id, name } = await create(request, audience)
-      void reply.code(201)
-      return { object: 'audience' as const, id, name }
-    },
-  )
+  serve(app, audiences.createAudience, { audit: 'segment.create' }, async (request) => {
+    const { id, name } = await create(request, audience)
+    return { object: 'audience' as const, id, name }
+  })
   serve(app, audiences.listAudiences, {}, (request) => list(request, request.query, audience))
   serve(app, audiences.getAudience, {}, async (request) => ({
     object: 'audience' as const,
-    ...api.presentSegment(await audience.getSegment(ref(request))),
+    ...api.presentSegment(await audience.getSegment(getObjectRef(request))),
   }))
-  serve(
-    app,
-    audiences.deleteAudience,
-    { audit: { action: 'segment.delete', noun: 'segment', read: readSegment(audience) } },
-    async (request) => {
-      await audience.deleteSegment(ref(request))
-      return presentDeleted('audience', request.params.id)
-    },
-  )
+  const deleted = { audit: { action: 'segment.delete', read: readSegment(audience) } } as const
+  serve(app, audiences.deleteAudience, deleted, async (request) => {
+    await audience.deleteSegment(getObjectRef(request))
+    return presentDeleted('audience', request.params.id)
+  })
 }
 
 function audienceContactRoutes(app: App, { audience }: HttpDeps): void {
-  const about = { noun: 'contact', personal: true, looks: isFromApp } as const
-  serve(
-    app,
-    audiences.createAudienceContact,
-    { audit: { action: 'contact.create', ...about } },
-    async (request, reply) => {
-      const { body, params } = request
-      const contact = await audience.saveContact({
-        teamId: getCaller(request).teamId,
-        contact: {
-          ...toNewContactInput(body),
-          email: body.email,
-          segmentIds: [params.audience_id],
-          topics: [],
-        },
-        act: createConsentContext(request, false),
-      })
-      void reply.code(201)
-      return contacts.presentContactRef(contact)
-    },
-  )
+  const about = { personal: true, looks: isFromApp } as const
+  const created = { audit: { action: 'contact.create', ...about } } as const
+  serve(app, audiences.createAudienceContact, created, async (request) => {
+    const { body, params } = request
+    const contact = await audience.saveContact({
+      teamId: getCaller(request).teamId,
+      contact: {
+        ...toNewContactInput(body),
+        email: body.email,
+        segmentIds: [params.audience_id],
+        topics: [],
+      },
+      act: createConsentContext(request, false),
+    })
+    return contacts.presentContactRef(contact)
+  })
   serve(app, audiences.listAudienceContacts, {}, (request) =>
     members(request, request.params.audience_id, request.query, audience),
   )
@@ -156,24 +126,16 @@ function audienceContactRoutes(app: App, { audience }: HttpDeps): void {
     await demandMember(request, request.params, audience)
     return contacts.presentContact(await audience.getContact(identifyContact(request, request.params)))
   })
-  serve(
-    app,
-    audiences.updateAudienceContact,
-    { audit: { action: 'contact.update', ...about } },
-    async (request) => {
-      await demandMember(request, request.params, audience)
-      return contacts.presentContactRef(await updateContact(request, request, audience))
-    },
-  )
-  serve(
-    app,
-    audiences.deleteAudienceContact,
-    { audit: { action: 'contact.delete', ...about } },
-    async (request) => {
-      await removeMember(request, request.params, audience)
-      return contacts.presentContactDeleted(request.params.id)
-    },
-  )
+  const updated = { audit: { action: 'contact.update', ...about } } as const
+  serve(app, audiences.updateAudienceContact, updated, async (request) => {
+    await demandMember(request, request.params, audience)
+    return contacts.presentContactRef(await updateContact(request, request, audience))
+  })
+  const deleted = { audit: { action: 'contact.delete', ...about } } as const
+  serve(app, audiences.deleteAudienceContact, deleted, async (request) => {
+    await removeMember(request, request.params, audience)
+    return contacts.presentContactDeleted(request.params.id)
+  })
 }
 
 interface Member {

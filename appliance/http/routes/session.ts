@@ -34,16 +34,11 @@ export function sessionRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle)
     presentSession(readCookie(request, SESSION_COOKIE), deps),
   )
 
-  serve(
-    app,
-    api.signOut,
-    { right: 'none', audit: { action: 'session.end', noun: 'session' } },
-    async (request, reply) => {
-      await accounts.signOut(readCookie(request, SESSION_COOKIE) ?? '')
-      removeCookie({ request, reply }, SESSION_COOKIE)
-      return { object: 'session' as const, deleted: true as const }
-    },
-  )
+  serve(app, api.signOut, { right: 'none', audit: 'session.end' }, async (request, reply) => {
+    await accounts.signOut(readCookie(request, SESSION_COOKIE) ?? '')
+    removeCookie({ request, reply }, SESSION_COOKIE)
+    return { object: 'session' as const, deleted: true as const }
+  })
 }
 
 /** Returns the port on which apps submit mail (RFC 6409 §3.1), because port 25 is blocked in many networks. */

@@ -18,19 +18,14 @@ export function setupRoutes(app: App, deps: HttpDeps): void {
 
   serve(app, api.getSetup, {}, async () => ({ object: 'setup' as const, open: await setUp.isOpen() }))
 
-  serve(
-    app,
-    api.setUp,
-    { secretBody: true, audit: null, bodyLimit: MAX_UNAUTHENTICATED_BODY },
-    async (request, reply) => {
-      limitUnauthenticated(request, reply, throttle)
-      const { token, email, password, team_name: teamName } = request.body
-      const browser = getBrowser(request)
-      const { user, team } = await setUp.use({ token, email, password, teamName, ip: browser.ip })
-      const entered = { userId: user.id, teamId: team.id, method: 'password', strong: false } as const
-      setSignInCookie(request, reply, await accounts.enter({ ...entered, ...browser }))
-      void reply.code(201)
-      return { object: 'setup' as const, open: false }
-    },
-  )
+  const changed = { secretBody: true, audit: null, bodyLimit: MAX_UNAUTHENTICATED_BODY } as const
+  serve(app, api.setUp, changed, async (request, reply) => {
+    limitUnauthenticated(request, reply, throttle)
+    const { token, email, password, team_name: teamName } = request.body
+    const browser = getBrowser(request)
+    const { user, team } = await setUp.use({ token, email, password, teamName, ip: browser.ip })
+    const entered = { userId: user.id, teamId: team.id, method: 'password', strong: false } as const
+    setSignInCookie(request, reply, await accounts.enter({ ...entered, ...browser }))
+    return { object: 'setup' as const, open: false }
+  })
 }

@@ -2,6 +2,7 @@ import * as api from '../../api/shaping.ts'
 import { serve } from '../serve.ts'
 import { presentList } from '../../api/shared.ts'
 import { readLane, readProvider } from '../audit-reads.ts'
+import { createOperatorOptions } from '../audited.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../access.ts'
 
@@ -21,11 +22,7 @@ export function shapingRoutes(app: App, deps: HttpDeps): void {
   serve(
     app,
     api.updateProvider,
-    {
-      right: 'operate',
-      audit: { action: 'provider.update', noun: 'provider', read: readProvider(deps), appliance: true },
-      preValidation,
-    },
+    createOperatorOptions(deps, 'provider.update', readProvider(deps)),
     async (request) => api.presentProvider(await shaping.setProvider(request.params.id, request.body)),
   )
 
@@ -33,26 +30,11 @@ export function shapingRoutes(app: App, deps: HttpDeps): void {
     presentList((await shaping.lanes()).map(api.presentLane)),
   )
 
-  serve(
-    app,
-    api.pauseLane,
-    {
-      right: 'operate',
-      audit: { action: 'lane.pause', noun: 'lane', read: readLane(deps), appliance: true },
-      preValidation,
-    },
-    async (request) =>
-      api.presentLane(await shaping.pauseLane(request.params.id, request.body?.minutes ?? null)),
+  serve(app, api.pauseLane, createOperatorOptions(deps, 'lane.pause', readLane(deps)), async (request) =>
+    api.presentLane(await shaping.pauseLane(request.params.id, request.body?.minutes ?? null)),
   )
 
-  serve(
-    app,
-    api.resumeLane,
-    {
-      right: 'operate',
-      audit: { action: 'lane.resume', noun: 'lane', read: readLane(deps), appliance: true },
-      preValidation,
-    },
-    async (request) => api.presentLane(await shaping.resumeLane(request.params.id)),
+  serve(app, api.resumeLane, createOperatorOptions(deps, 'lane.resume', readLane(deps)), async (request) =>
+    api.presentLane(await shaping.resumeLane(request.params.id)),
   )
 }

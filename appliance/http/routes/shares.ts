@@ -23,7 +23,7 @@ export function shareRoutes(
   { storage, clock }: HttpDeps,
   { links, origin, contents }: LinkDeps,
 ): void {
-  const audit = { action: 'email.share', noun: 'email' } as const
+  const audit = { action: 'email.share' } as const
   serve(app, shareEmail, { right: 'send', audit }, async (request) => {
     const { teamId } = getCaller(request)
     const { id } = request.params

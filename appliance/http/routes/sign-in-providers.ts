@@ -52,20 +52,16 @@ export function signInProviderRoutes(app: App, deps: HttpDeps, linked: Linked): 
     presentList(providers.list().map((one) => ({ object: 'sign_in_provider' as const, ...one }))),
   )
 
-  serve(
-    app,
-    api.startProviderSignIn,
-    { ...open, bodyLimit: MAX_UNAUTHENTICATED_BODY },
-    async (request, reply) => {
-      limitUnauthenticated(request, reply, throttle)
-      const { params, body } = request
-      return redirectToProvider(
-        { request, reply, provider: params.id },
-        { ...linked, providers },
-        { next: body.next },
-      )
-    },
-  )
+  const starting = { ...open, bodyLimit: MAX_UNAUTHENTICATED_BODY } as const
+  serve(app, api.startProviderSignIn, starting, async (request, reply) => {
+    limitUnauthenticated(request, reply, throttle)
+    const { params, body } = request
+    return redirectToProvider(
+      { request, reply, provider: params.id },
+      { ...linked, providers },
+      { next: body.next },
+    )
+  })
 
   serve(app, api.finishProviderSignIn, { ...open, exposeHeadRoute: false }, async (request, reply) => {
     const at = linked.origin() + callbackPath(request.params.id)

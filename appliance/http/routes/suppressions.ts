@@ -3,7 +3,7 @@ import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import type { Suppression } from '../../storage/storage.ts'
-import { presentList, presentRef } from '../../api/shared.ts'
+import { presentList, presentRef, presentPage } from '../../api/shared.ts'
 import { getCaller } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { CSV_TYPE, sendDownload } from '../download.ts'
@@ -15,17 +15,12 @@ const isPreview = ({ body }: FastifyRequest): boolean => (body as { preview?: bo
 /** Routes for the suppression list. */
 export function suppressionRoutes(app: App, deps: HttpDeps): void {
   const { senders } = deps
-  serve(
-    app,
-    api.createSuppression,
-    { audit: { action: 'suppression.create', noun: 'suppression', personal: true } },
-    async (request, reply) => {
-      const { teamId } = getCaller(request)
-      const [added] = await senders.suppress({ teamId, emails: [request.body.email], field: 'email' })
-      void reply.code(201)
-      return reference(added!)
-    },
-  )
+  const created = { audit: { action: 'suppression.create', personal: true } } as const
+  serve(app, api.createSuppression, created, async (request) => {
+    const { teamId } = getCaller(request)
+    const [added] = await senders.suppress({ teamId, emails: [request.body.email], field: 'email' })
+    return reference(added!)
+  })
 
   serve(app, api.listSuppressions, {}, async (request) => {
     const { teamId } = getCaller(request)
@@ -33,7 +28,7 @@ export function suppressionRoutes(app: App, deps: HttpDeps): void {
       teamId,
       ...request.query,
     })
-    return presentList(page.items.map(api.presentSuppression), page.hasMore)
+    return presentPage(page, api.presentSuppression)
   })
 
   csvRoutes(app, deps)
@@ -49,7 +44,7 @@ export function suppressionRoutes(app: App, deps: HttpDeps): void {
   serve(
     app,
     api.deleteSuppression,
-    { audit: { action: 'suppression.delete', noun: 'suppression', personal: true } },
+    { audit: { action: 'suppression.delete', personal: true } },
     async (request) =>
       deletion(await senders.unsuppress({ teamId: getCaller(request).teamId, idOrEmail: request.params.id })),
   )
@@ -64,19 +59,15 @@ function csvRoutes(app: App, deps: HttpDeps): void {
     return sendDownload(request, reply, { name: 'suppressions.csv', type: CSV_TYPE, pages, ...columns }, deps)
   })
 
-  serve(
-    app,
-    api.importSuppressions,
-    { audit: { action: 'suppression.import', noun: 'suppression', personal: true, looks: isPreview } },
-    async (request) => {
-      const { csv, origin = 'manual', preview = false } = request.body
-      const { teamId } = getCaller(request)
-      return api.presentSuppressionImport(
-        await senders.importSuppressions({ teamId, csv, origin, preview }),
-        preview,
-      )
-    },
-  )
+  const imported = { audit: { action: 'suppression.import', personal: true, looks: isPreview } } as const
+  serve(app, api.importSuppressions, imported, async (request) => {
+    const { csv, origin = 'manual', preview = false } = request.body
+    const { teamId } = getCaller(request)
+    return api.presentSuppressionImport(
+      await senders.importSuppressions({ teamId, csv, origin, preview }),
+      preview,
+    )
+  })
 }
 
 /** Routes for up to a hundred entries per request. */
@@ -84,11 +75,10 @@ function batchRoutes(app: App, senders: HttpDeps['senders']): void {
   serve(
     app,
     api.addSuppressions,
-    { audit: { action: 'suppression.create', noun: 'suppression', personal: true } },
-    async (request, reply) => {
+    { audit: { action: 'suppression.create', personal: true } },
+    async (request) => {
       const emails = readMany('emails', request.body.emails)
       const added = await senders.suppress({ teamId: getCaller(request).teamId, emails, field: 'emails' })
-      void reply.code(201)
       return presentList(added.map(reference))
     },
   )
@@ -96,7 +86,7 @@ function batchRoutes(app: App, senders: HttpDeps['senders']): void {
   serve(
     app,
     api.removeSuppressions,
-    { audit: { action: 'suppression.delete', noun: 'suppression', personal: true } },
+    { audit: { action: 'suppression.delete', personal: true } },
     async (request) => {
       const { emails = null, ids = null } = request.body
       if (emails && ids)

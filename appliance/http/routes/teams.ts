@@ -3,9 +3,10 @@ import { serve } from '../serve.ts'
 import type { FastifyRequest } from 'fastify'
 import { refuse } from '../../mail/refusals.ts'
 import { presentDeleted, presentList } from '../../api/shared.ts'
-import { getCaller, requirePerson, requireOperator } from '../access.ts'
+import { getCaller, requirePerson } from '../access.ts'
 import { readOwnRole, readTeam } from '../audit-reads.ts'
 import { SESSION_COOKIE, readCookie } from '../cookies.ts'
+import { createOperatorOptions } from '../audited.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { parseId } from '../../api/parameters.ts'
 import { presentSession } from './session.ts'
@@ -23,29 +24,21 @@ function oneTeamRoutes(app: App, deps: HttpDeps): void {
     api.presentTeam(await teams.getTeam({ id: getCaller(request).teamId })),
   )
 
-  serve(
-    app,
-    api.renameTeam,
-    { right: 'team', audit: { action: 'team.rename', noun: 'team', read: readTeam(deps) } },
-    async (request) => {
-      const { teamId } = getCaller(request)
-      return api.presentTeam(await teams.renameTeam({ id: teamId, name: request.body.name }))
-    },
-  )
+  const renamed = { right: 'team', audit: { action: 'team.rename', read: readTeam(deps) } } as const
+  serve(app, api.renameTeam, renamed, async (request) => {
+    const { teamId } = getCaller(request)
+    return api.presentTeam(await teams.renameTeam({ id: teamId, name: request.body.name }))
+  })
 
-  serve(
-    app,
-    api.setTeamSecurity,
-    { right: 'security', audit: { action: 'team.security', noun: 'team', read: readTeam(deps) } },
-    async (request) => {
-      const { teamId, userId } = requirePerson(request)
-      const required = request.body.mfa_required
-      return api.presentTeam(await teams.requireMfa({ id: teamId, required, userId }))
-    },
-  )
+  const changed = { right: 'security', audit: { action: 'team.security', read: readTeam(deps) } } as const
+  serve(app, api.setTeamSecurity, changed, async (request) => {
+    const { teamId, userId } = requirePerson(request)
+    const required = request.body.mfa_required
+    return api.presentTeam(await teams.requireMfa({ id: teamId, required, userId }))
+  })
 }
 
-const leaving = { action: 'team.leave', noun: 'team' } as const
+const leaving = { action: 'team.leave' } as const
 
 /** Runs before the audit entry is created, so that no one can write to another team's log. */
 const requireOwnTeam = (deps: HttpDeps) => async (request: FastifyRequest) => {
@@ -62,20 +55,11 @@ function ownTeamsRoutes(app: App, deps: HttpDeps): void {
     return presentList(own.map(api.presentOwnTeam))
   })
 
-  serve(
-    app,
-    api.createTeam,
-    {
-      right: 'operate',
-      audit: { action: 'team.create', noun: 'team', appliance: true },
-      preValidation: requireOperator(deps),
-    },
-    async (request, reply) => {
-      const { userId } = requirePerson(request)
-      const team = await teams.createTeam({ name: request.body.name, ownerId: userId })
-      return reply.code(201).send(api.presentOwnTeam({ ...team, role: 'owner' }))
-    },
-  )
+  serve(app, api.createTeam, createOperatorOptions(deps, 'team.create'), async (request) => {
+    const { userId } = requirePerson(request)
+    const team = await teams.createTeam({ name: request.body.name, ownerId: userId })
+    return api.presentOwnTeam({ ...team, role: 'owner' })
+  })
 
   serve(app, api.switchTeam, { right: 'none', audit: null }, async (request) => {
     const token = readCookie(request, SESSION_COOKIE) ?? ''

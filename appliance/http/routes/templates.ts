@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { SendEmail } from '../../api/sending.ts'
-import { presentList } from '../../api/shared.ts'
+import { presentPage } from '../../api/shared.ts'
 import * as api from '../../api/templates.ts'
 import { parseRequest } from '../../intake/intake.ts'
 import { setAcceptedHeaders, identifyRequest } from '../accepted.ts'
@@ -30,8 +30,7 @@ export function templateRoutes(app: App, deps: HttpDeps): void {
   testRoute(app, deps)
   serve(app, api.listTemplates, {}, async (request) => {
     const { teamId } = getCaller(request)
-    const page = await templates.list({ teamId, ...request.query })
-    return presentList(page.items.map(api.presentTemplateSummary), page.hasMore)
+    return presentPage(await templates.list({ teamId, ...request.query }), api.presentTemplateSummary)
   })
   serve(app, api.getTemplate, {}, async (request) => api.presentTemplate(await templates.get(named(request))))
 }
@@ -39,28 +38,24 @@ export function templateRoutes(app: App, deps: HttpDeps): void {
 type Read = (request: FastifyRequest) => Promise<unknown>
 
 function changingRoutes(app: App, { templates }: HttpDeps, read: Read): void {
-  const noun = 'template'
-  const created = { audit: { action: 'template.create', noun } } as const
-  serve(app, api.createTemplate, created, async (request, reply) => {
+  const created = { audit: 'template.create' } as const
+  serve(app, api.createTemplate, created, async (request) => {
     const { teamId } = getCaller(request)
     const made = await templates.create({ teamId, input: request.body, author: getAuthorName(request) })
-    void reply.code(201)
     return api.presentTemplateRef(made)
   })
-  const updated = { audit: { action: 'template.update', noun, read } } as const
-  serve(app, api.updateTemplate, updated, async (request) => {
+  serve(app, api.updateTemplate, { audit: { action: 'template.update', read } }, async (request) => {
     const { name, html, revision, ...others } = request.body
     const input = { ...others, name: name ?? undefined, html: html ?? undefined }
     const about = { author: getAuthorName(request), revision: revision ?? undefined }
     return api.presentTemplateRef(await templates.update({ ...named(request), input, ...about }))
   })
-  const deleted = { audit: { action: 'template.delete', noun, read } } as const
+  const deleted = { audit: { action: 'template.delete', read } } as const
   serve(app, api.deleteTemplate, deleted, async (request) => ({
     ...api.presentTemplateRef(await templates.remove(named(request))),
     deleted: true as const,
   }))
-  const published = { audit: { action: 'template.publish', noun, read } } as const
-  serve(app, api.publishTemplate, published, async (request) =>
+  serve(app, api.publishTemplate, { audit: { action: 'template.publish', read } }, async (request) =>
     api.presentTemplateRef(await templates.publish(named(request))),
   )
   // The audit entry is about the new template.
@@ -90,20 +85,14 @@ function testRoute(app: App, deps: HttpDeps): void {
 }
 
 function versionRoutes(app: App, { templates }: HttpDeps, read: Read): void {
-  serve(app, api.listTemplateVersions, {}, async (request) => {
-    const page = await templates.versions({ ...named(request), ...request.query })
-    return presentList(page.items.map(api.presentVersionSummary), page.hasMore)
-  })
+  serve(app, api.listTemplateVersions, {}, async (request) =>
+    presentPage(await templates.versions({ ...named(request), ...request.query }), api.presentVersionSummary),
+  )
   serve(app, api.getTemplateVersion, {}, async (request) =>
     api.presentVersion(await templates.version({ ...named(request), id: request.params.version_id })),
   )
-  serve(
-    app,
-    api.restoreTemplateVersion,
-    { audit: { action: 'template.update', noun: 'template', read } },
-    async (request) => {
-      const about = { id: request.params.version_id, author: getAuthorName(request) }
-      return api.presentTemplateRef(await templates.restore({ ...named(request), ...about }))
-    },
-  )
+  serve(app, api.restoreTemplateVersion, { audit: { action: 'template.update', read } }, async (request) => {
+    const about = { id: request.params.version_id, author: getAuthorName(request) }
+    return api.presentTemplateRef(await templates.restore({ ...named(request), ...about }))
+  })
 }

@@ -15,7 +15,6 @@ export function unsubscribePageRoutes(app: App, { audience }: HttpDeps): void {
     {
       audit: {
         action: 'unsubscribe_page.update',
-        noun: 'unsubscribe_page',
         read: (request) => read(getCaller(request).teamId),
       },
     },

@@ -1,14 +1,13 @@
 import { hasRight } from '../../mail/roles.ts'
 import { refuse } from '../../mail/refusals.ts'
-import { paginateList, presentDeleted, presentList, presentRef } from '../../api/shared.ts'
+import { paginateList, presentDeleted, presentList, presentRef, presentPage } from '../../api/shared.ts'
 import * as api from '../../api/webhooks.ts'
 import * as events from '../../api/webhook-events.ts'
 import type { Caller } from '../../senders/api-keys.ts'
-import { getCaller } from '../access.ts'
+import { getCaller, getObjectRef } from '../access.ts'
 import { readWebhook } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
-import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 
 /** Routes for a team's endpoints and their delivery log. */
@@ -18,11 +17,6 @@ export function webhookRoutes(app: App, deps: HttpDeps): void {
   actionRoutes(app, deps)
   eventRoutes(app, deps)
 }
-
-const which = (request: FastifyRequest<{ Params: { id: string } }>) => ({
-  teamId: getCaller(request).teamId,
-  id: request.params.id,
-})
 
 /**
  * Whether a caller may see the secret, which allows anyone to send events to the app: only callers who may change
@@ -40,7 +34,7 @@ function readingRoutes(app: App, { webhooks, clock }: HttpDeps): void {
     return presentList(await Promise.all(withRequests), hasMore)
   })
   serve(app, api.getWebhook, {}, async (request) => {
-    const found = await webhooks.get(which(request))
+    const found = await webhooks.get(getObjectRef(request))
     const webhook = api.presentWebhook(found, await webhooks.requests(found), clock.now())
     return mayKnowSecret(getCaller(request)) ? webhook : { ...webhook, signing_secret: '' }
   })
@@ -48,17 +42,14 @@ function readingRoutes(app: App, { webhooks, clock }: HttpDeps): void {
 
 function settingRoutes(app: App, { webhooks }: HttpDeps): void {
   const read = readWebhook({ webhooks })
-  const creates = { audit: { action: 'webhook.create', noun: 'webhook' } } as const
-  serve(app, api.createWebhook, creates, async (request, reply) => {
+  serve(app, api.createWebhook, { audit: 'webhook.create' }, async (request) => {
     const { endpoint, events, broadcasts } = request.body
     const { teamId } = getCaller(request)
     const asked = { teamId, endpoint, events, broadcasts: broadcasts ?? undefined }
     const { id, secret } = await webhooks.create(asked)
-    void reply.code(201)
     return { object: 'webhook' as const, id, signing_secret: secret }
   })
-  const updates = { audit: { action: 'webhook.update', noun: 'webhook', read } } as const
-  serve(app, api.updateWebhook, updates, async (request) => {
+  serve(app, api.updateWebhook, { audit: { action: 'webhook.update', read } }, async (request) => {
     const { endpoint, events, broadcasts, status } = request.body
     // Typed clients send null for unchanged fields.
     const change = {
@@ -67,60 +58,59 @@ function settingRoutes(app: App, { webhooks }: HttpDeps): void {
       broadcasts: broadcasts ?? undefined,
       status: status ?? undefined,
     }
-    const { id } = await webhooks.update({ ...which(request), change })
+    const { id } = await webhooks.update({ ...getObjectRef(request), change })
     return presentRef('webhook', id)
   })
-  const deletes = { audit: { action: 'webhook.delete', noun: 'webhook', read } } as const
-  serve(app, api.deleteWebhook, deletes, async (request) => {
-    const { teamId, id } = which(request)
+  serve(app, api.deleteWebhook, { audit: { action: 'webhook.delete', read } }, async (request) => {
+    const { teamId, id } = getObjectRef(request)
     await webhooks.remove({ teamId, id })
     return presentDeleted('webhook', id)
   })
-  const rotates = { audit: { action: 'webhook.rotate_secret', noun: 'webhook', before: read } } as const
+  const rotates = { audit: { action: 'webhook.rotate_secret', before: read } } as const
   serve(app, api.rotateWebhookSecret, rotates, async (request) => {
-    const { id, secret } = await webhooks.rotate(which(request))
+    const { id, secret } = await webhooks.rotate(getObjectRef(request))
     return { object: 'webhook' as const, id, signing_secret: secret }
   })
 }
 
 function eventRoutes(app: App, { webhooks }: HttpDeps): void {
   serve(app, events.listWebhookEvents, {}, async (request) => {
-    const page = await webhooks.deliveries({ ...which(request), ...request.query })
-    return presentList(page.items.map(events.presentWebhookDeliverySummary), page.hasMore)
+    const page = await webhooks.deliveries({ ...getObjectRef(request), ...request.query })
+    return presentPage(page, events.presentWebhookDeliverySummary)
   })
   serve(app, events.getWebhookEvent, {}, async (request) =>
     events.presentWebhookDelivery(
-      await webhooks.delivery({ ...which(request), deliveryId: request.params.event_id }),
+      await webhooks.delivery({ ...getObjectRef(request), deliveryId: request.params.event_id }),
     ),
   )
   const before = readWebhook({ webhooks })
-  const replays = { audit: { action: 'webhook.replay', noun: 'webhook', before } } as const
+  const replays = { audit: { action: 'webhook.replay', before } } as const
   serve(app, events.replayWebhookEvent, replays, async (request) => {
     const { event_id: deliveryId } = request.params
-    await webhooks.replay({ ...which(request), deliveryId })
+    await webhooks.replay({ ...getObjectRef(request), deliveryId })
     return presentRef('webhook_event', deliveryId)
   })
   serve(app, events.listWebhookEventAttempts, {}, async (request) => {
     const { event_id: deliveryId } = request.params
-    await webhooks.delivery({ ...which(request), deliveryId })
-    const page = await webhooks.attempts({ ...which(request), ...request.query, deliveryId })
-    return presentList(page.items.map(events.presentWebhookAttempt), page.hasMore)
+    await webhooks.delivery({ ...getObjectRef(request), deliveryId })
+    const page = await webhooks.attempts({ ...getObjectRef(request), ...request.query, deliveryId })
+    return presentPage(page, events.presentWebhookAttempt)
   })
   serve(app, events.listWebhookAttempts, {}, async (request) => {
-    const page = await webhooks.attempts({ ...which(request), ...request.query })
-    return presentList(page.items.map(events.presentWebhookAttempt), page.hasMore)
+    const page = await webhooks.attempts({ ...getObjectRef(request), ...request.query })
+    return presentPage(page, events.presentWebhookAttempt)
   })
 }
 
 function actionRoutes(app: App, { webhooks, clock }: HttpDeps): void {
   serve(app, events.pingWebhook, { audit: null }, async (request) =>
-    events.presentPingResult(await webhooks.ping(which(request))),
+    events.presentPingResult(await webhooks.ping(getObjectRef(request))),
   )
   const before = readWebhook({ webhooks })
-  const replays = { audit: { action: 'webhook.replay', noun: 'webhook', before } } as const
+  const replays = { audit: { action: 'webhook.replay', before } } as const
   serve(app, events.replayWebhook, replays, async (request) => {
     const { event_ids: deliveryIds, ...range } = request.body
-    const one = which(request)
+    const one = getObjectRef(request)
     if (deliveryIds !== undefined && Object.values(range).some((given) => given !== undefined))
       throw refuse('invalid_field', {
         field: 'event_ids',
