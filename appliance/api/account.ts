@@ -2,9 +2,8 @@ import { Type, type Static } from 'typebox'
 import { boolean, integer, kind, Nullable, object, string } from './schemas.ts'
 import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 
-/** POST /account/password */
 export const ChangePassword = object('A new password for your own account.', {
   current: string('The current password.'),
   new: string('The new password: at least 10 characters, and not a common password.'),
@@ -19,7 +18,6 @@ export const PasswordChanged = object(
   },
 )
 
-/** POST /session/reset */
 export const RequestReset = object('The user who forgot the password.', {
   email: string('The address of the account.'),
 })
@@ -30,7 +28,6 @@ export const ResetRequested = object('If an account with that address exists, a 
   minutes: integer('Minutes until the link expires.'),
 })
 
-/** POST /session/reset/confirm */
 export const ConfirmReset = object('A new password, set with a reset link.', {
   token: string('The part of the link after `#`.'),
   password: string('The new password: at least 10 characters, and not a common password.'),
@@ -62,17 +59,14 @@ export const AccountSession = object('A session of the user.', {
 })
 export type AccountSession = Static<typeof AccountSession>
 
-/** GET /account/sessions */
 export const AccountSessionList = listOf(AccountSession, 'sessions')
 
-/** DELETE /account/sessions/:id */
 export const AccountSessionEnded = object('The session was ended.', {
   object: kind('account_session'),
   id: Id,
   deleted: Deleted,
 })
 
-/** DELETE /account/sessions */
 export const AccountSessionsEnded = object('All other sessions of the user were ended.', {
   object: kind('account_session'),
   deleted: integer('Number of sessions that were ended.'),
@@ -117,7 +111,7 @@ export const endAccountSession = operation('DELETE /account/sessions/:id', {
   access: 'people',
   summary: 'End one of your sessions',
   description: 'Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: AccountSessionEnded },
 })
 export const endAccountSessions = operation('DELETE /account/sessions', {

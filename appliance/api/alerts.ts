@@ -11,7 +11,7 @@ import {
   alertTitle,
 } from '../mail/alert.ts'
 import { operationsIn } from './operation.ts'
-import { choice, page, path, pathId, query } from './parameters.ts'
+import { byId, choice, page, query } from './parameters.ts'
 import { array, boolean, kind, literals, Nullable, number, object, string } from './schemas.ts'
 import { Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -59,7 +59,6 @@ export const AlertSettings = object('Which alerts a team is notified about.', {
 })
 export type AlertSettings = Static<typeof AlertSettings>
 
-/** PUT /alert-settings */
 export const UpdateAlertSettings = object('Which alerts the team is notified about.', { email, muted })
 
 const operation = operationsIn('Alerts')
@@ -78,7 +77,7 @@ export const listAlerts = operation('GET /alerts', {
 export const getAlert = operation('GET /alerts/:id', {
   summary: 'Get an alert',
   description: 'Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: Alert },
 })
 

@@ -4,7 +4,7 @@ import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import type { ApiKey as StoredApiKey } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId, query, shortPage } from './parameters.ts'
+import { byId, query, shortPage } from './parameters.ts'
 
 const Name = string('Name of the key, at most 50 characters.')
 
@@ -40,10 +40,8 @@ export const ApiKey = object('A key, without its token.', {
 export type ApiKey = Static<typeof ApiKey>
 export const ApiKeyList = listOf(ApiKey, 'keys')
 
-/** PATCH /api-keys/:id */
 export const UpdateApiKey = object('The new name of a key.', { name: Name })
 export const ApiKeyRef = object('The changed key.', { object: kind('api_key'), id: Id })
-/** DELETE /api-keys/:id */
 export const ApiKeyDeleted = object('The deleted key. Requests with it are refused from now on.', {
   object: kind('api_key'),
   id: Id,
@@ -65,14 +63,14 @@ export const listApiKeys = operation('GET /api-keys', {
 })
 export const renameApiKey = operation('PATCH /api-keys/:id', {
   summary: 'Rename an API key',
-  params: path({ id: pathId }),
+  params: byId,
   body: UpdateApiKey,
   response: { 200: ApiKeyRef },
 })
 export const deleteApiKey = operation('DELETE /api-keys/:id', {
   summary: 'Delete an API key',
   description: 'It stops working immediately. Emails sent with it are kept.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: ApiKeyDeleted },
 })
 

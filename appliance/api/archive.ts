@@ -35,7 +35,6 @@ export const Archive = object('The public archive of a team’s broadcasts.', {
 })
 export type Archive = Static<typeof Archive>
 
-/** PATCH /archive */
 export const UpdateArchive = object('What to change. Other fields stay the same.', {
   status: Type.Optional(status),
   slug: Type.Optional(

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { AttachmentInfo } from '../storage/storage.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
-import { path, pathId, pathText, pathUuid, query, shortPage } from './parameters.ts'
+import { byId, path, pathId, pathText, pathUuid, query, shortPage } from './parameters.ts'
 import { integer, kind, literals, Nullable, object, string } from './schemas.ts'
 import { Id, listOf } from './shared.ts'
 import { isoTimestamp } from './timestamp.ts'
@@ -23,12 +23,10 @@ const fields = {
   size: integer('Size of the file in bytes.'),
 }
 
-/** An element of GET /emails/:id/attachments. */
 export const AttachmentSummary = object('An attachment of an email.', fields)
 export type AttachmentSummary = Static<typeof AttachmentSummary>
 export const AttachmentList = listOf(AttachmentSummary, 'attachments')
 
-/** GET /emails/:id/attachments/:attachment_id */
 export const Attachment = object('An attachment of an email.', { object: kind('attachment'), ...fields })
 export type Attachment = Static<typeof Attachment>
 
@@ -36,7 +34,7 @@ const operation = operationsIn('Emails')
 
 export const listAttachments = operation('GET /emails/:id/attachments', {
   summary: "List an email's attachments",
-  params: path({ id: pathId }),
+  params: byId,
   querystring: query(shortPage),
   response: { 200: AttachmentList },
 })

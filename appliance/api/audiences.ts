@@ -9,7 +9,7 @@ import {
   UpdateContact,
 } from './contacts.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId, pathText, pathUuid, query, shortPage } from './parameters.ts'
+import { byId, path, pathText, pathUuid, query, shortPage } from './parameters.ts'
 import { CreateSegment, segmentName, segmentSummary } from './segments.ts'
 import { kind, object } from './schemas.ts'
 import { Deleted, Id, listOf } from './shared.ts'
@@ -18,13 +18,10 @@ const reference = { object: kind('audience'), id: Id }
 export const AudienceCreated = object('The new segment.', { ...reference, name: segmentName })
 export const AudienceSummary = object('A segment.', segmentSummary)
 export const AudienceList = listOf(AudienceSummary, 'segments')
-/** GET /audiences/:id */
 export const Audience = object('A segment.', { object: kind('audience'), ...segmentSummary })
 export const AudienceDeleted = object('The deleted segment.', { ...reference, deleted: Deleted })
-/** POST /audiences/:audience_id/contacts */
 export const CreateAudienceContact = object('A contact to create.', contactFields)
 
-const params = path({ id: pathId })
 const audience = pathUuid('The segment.')
 const contactsParams = path({ audience_id: audience })
 const contactParams = path({ audience_id: audience, id: pathText("The contact's id or address.") })
@@ -45,14 +42,14 @@ export const listAudiences = operation('GET /audiences', {
 export const getAudience = operation('GET /audiences/:id', {
   deprecated: true,
   summary: 'Get a segment (older name)',
-  params,
+  params: byId,
   response: { 200: Audience },
 })
 export const deleteAudience = operation('DELETE /audiences/:id', {
   deprecated: true,
   summary: 'Delete a segment (older name)',
   description: 'Its contacts stay. Succeeds also for a segment that does not exist.',
-  params,
+  params: byId,
   response: { 200: AudienceDeleted },
 })
 export const createAudienceContact = operation('POST /audiences/:audience_id/contacts', {

@@ -9,16 +9,7 @@ import type { AuditEntry as StoredAuditEntry } from '../storage/storage.ts'
 import { isoTimestamp, timestamp } from './timestamp.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
 import { refuse } from '../mail/refusals.ts'
-import {
-  instant,
-  optional,
-  page,
-  type Parameter,
-  path,
-  pathId,
-  search,
-  type RawParameters,
-} from './parameters.ts'
+import { byId, instant, optional, page, type Parameter, type RawParameters, search } from './parameters.ts'
 
 /** GET /audit/:id, and an element of the list; not part of the hosted API. */
 export const AuditEntry = object('An action in the audit log.', {
@@ -101,7 +92,7 @@ export const listAudit = operation('GET /audit', {
 })
 export const getAuditEntry = operation('GET /audit/:id', {
   summary: 'Get an audit log entry',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: AuditEntry },
 })
 export const exportAudit = operation('GET /audit/export', {

@@ -12,7 +12,6 @@ import { timestamp } from './timestamp.ts'
 
 const event = (description: string) => string(description, { examples: ['user.created'] })
 
-/** POST /automations/:automation_id/test */
 export const TestAutomation = object(
   'What happens. With `steps` and `connections`, these are tested instead of the saved ones.',
   {

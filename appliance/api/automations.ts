@@ -65,13 +65,11 @@ export const graphInput = {
   steps: array(AutomationStep, '1 to 150 steps, with at least one trigger.'),
   connections: array(AutomationConnectionInput, 'Which step follows which.'),
 }
-/** POST /automations */
 export const CreateAutomation = object('An automation to create. `status` is `disabled` unless given.', {
   name: automationName,
   status: Type.Optional(status),
   ...graphInput,
 })
-/** PATCH /automations/:id */
 export const UpdateAutomation = object(
   'What to change: at least one field. `steps` and `connections` go together.',
   {
@@ -109,14 +107,12 @@ const summary = {
   updated_at: Timestamp,
   stop_reason: Nullable(Type.String(), 'Why Posthaste stopped it; null: it didn’t.'),
 }
-/** An element of GET /automations. */
 export const AutomationSummary = object('An automation. `runs` only if `counts` is true.', {
   ...summary,
   runs: Type.Optional(AutomationRunCounts),
 })
 export type AutomationSummary = Static<typeof AutomationSummary>
 export const AutomationList = listOf(AutomationSummary, 'automations')
-/** GET /automations/:id */
 export const Automation = object('An automation.', {
   object: kind('automation'),
   ...summary,
@@ -125,7 +121,6 @@ export const Automation = object('An automation.', {
   revision,
 })
 
-/** GET /automations/:automation_id/counts */
 export const AutomationCounts = object('Counts of an automation, for its runs of the last 30 days.', {
   object: kind('automation_counts'),
   id: Id,
@@ -147,7 +142,6 @@ const runSummary = {
   created_at: Timestamp,
   contact_id: Nullable(Id, 'Its contact. Not part of the hosted API.'),
 }
-/** An element of GET /automations/:id/runs. */
 export const AutomationRunSummary = object('A run for one contact.', runSummary)
 export type AutomationRunSummary = Static<typeof AutomationRunSummary>
 export const AutomationRunList = listOf(AutomationRunSummary, 'runs')
@@ -162,7 +156,6 @@ export const AutomationRunStep = object('A step of a run.', {
   error: data('Why it failed, in `message`.'),
   created_at: Timestamp,
 })
-/** GET /automations/:automation_id/runs/:run_id */
 export const AutomationRun = object('A run for one contact.', {
   object: kind('automation_run'),
   ...runSummary,

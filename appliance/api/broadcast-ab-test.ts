@@ -177,7 +177,6 @@ function phaseOf(
   return triedAt === null ? 'sending' : 'waiting'
 }
 
-/** POST /broadcasts/:id/ab-test/winner */
 export const ChooseVariant = object('The winner.', {
   // Optional here, so that a broadcast of another team gets `not_found` before any other error.
   variant: Type.Optional(string('The name of the variant, such as `B`. Required.')),

@@ -19,7 +19,6 @@ export const RECIPIENT_TYPES = [
 ] as const
 const BOUNCE_TYPES = ['permanent', 'transient', 'undetermined'] as const
 
-/** An element of GET /broadcasts/:id/recipients. */
 export const Recipient = object('A recipient.', {
   id: string('A cursor for `after` and `before`.'),
   contact_id: Nullable(Id, 'null: the address has no contact any more.'),
@@ -45,7 +44,6 @@ export const ClickedLinkList = listOf(ClickedLink, 'links')
 
 const rate = (description: string) => Nullable(Type.Number(), `${description} null: unknown.`)
 
-/** GET /broadcasts/:id/results */
 export const BroadcastResults = object('Results.', {
   opened: count('Recipients that opened it.'),
   clicked: count('Recipients that clicked a link.'),

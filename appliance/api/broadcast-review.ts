@@ -28,7 +28,6 @@ import {
 import { Id, listOf, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
 
-/** POST /broadcasts/:id/test */
 export const TestBroadcast = object('A test of a broadcast.', {
   // Optional here, so that a broadcast of another team gets `not_found` before any other error.
   to: Type.Optional(
@@ -52,14 +51,12 @@ const whoGetsIt = {
   estimated: boolean('Whether the numbers are estimated from the first 50,000.'),
   out: record(Type.Integer(), 'Those that would not, by reason.'),
 }
-/** GET /broadcasts/:id/eligible */
 export const BroadcastEligible = object('Who would get a draft if it were sent now.', {
   object: kind('broadcast_eligible'),
   id: Id,
   ...whoGetsIt,
 })
 
-/** GET /broadcasts/:id/review */
 export const BroadcastReview = object('A review of a draft before it is sent.', {
   findings: array(Insight, 'What was checked, the most urgent first.'),
   recipients: object('Who would get it.', whoGetsIt),
@@ -146,7 +143,6 @@ export function presentReview(
   }
 }
 
-/** GET /contacts/:id/broadcasts */
 export const ContactBroadcastList = listOf(
   object('A broadcast that is not sent yet.', {
     id: Id,

@@ -19,12 +19,10 @@ const summary = {
   created_at: Timestamp,
   updated_at: Timestamp,
 }
-/** An element of GET /broadcasts/:id/versions. */
 export const BroadcastVersionSummary = object('A version of a draft.', summary)
 export const BroadcastVersionList = listOf(BroadcastVersionSummary, 'versions')
 export type BroadcastVersionList = Static<typeof BroadcastVersionList>
 
-/** GET /broadcasts/:id/versions/:version_id */
 export const BroadcastVersion = object('A version of a draft, with its content.', {
   object: kind('broadcast_version'),
   broadcast_id: Id,
@@ -39,7 +37,6 @@ export const BroadcastVersion = object('A version of a draft, with its content.'
 })
 export type BroadcastVersion = Static<typeof BroadcastVersion>
 
-/** POST /broadcasts/:id/versions/:version_id/restore */
 export const RestoreBroadcastVersion = object('What the caller knows of the draft.', {
   edits: Type.Optional(integer('The `edits` that you read: refused with 409 if somebody changed it since.')),
 })

@@ -52,7 +52,6 @@ const draftFields = {
   ),
 }
 
-/** POST /broadcasts */
 export const CreateBroadcast = object('A broadcast to create.', {
   ...draftFields,
   template_id: optionalText(
@@ -61,7 +60,6 @@ export const CreateBroadcast = object('A broadcast to create.', {
   send: optionalOrNull(Type.Boolean(), 'true: send it at once, or at `scheduled_at`.'),
   scheduled_at: optionalText('When to send it, as in `POST /emails`. Needs `send`.'),
 })
-/** PATCH /broadcasts/:id */
 export const UpdateBroadcast = object(
   'What to change. Once sending has begun, only the name and `archive` can be changed, and the rate until it is sent.',
   {
@@ -72,12 +70,10 @@ export const UpdateBroadcast = object(
   },
 )
 export type UpdateBroadcast = Static<typeof UpdateBroadcast>
-/** POST /broadcasts/:id/send */
 export const SendBroadcast = object('When to send it.', {
   scheduled_at: optionalText('When to send it, as in `POST /emails`. Default: now.'),
   edits: Type.Optional(integer('The `edits` that you read: refused with 409 if somebody changed it since.')),
 })
-/** POST /broadcasts/:id/duplicate */
 export const DuplicateBroadcast = object('Whom to leave out.', {
   without: Type.Optional(
     literals(
@@ -87,14 +83,12 @@ export const DuplicateBroadcast = object('Whom to leave out.', {
   ),
 })
 
-/** POST /broadcasts/:id/resume */
 export const ResumeBroadcast = object('What to resume.', {
   provider: optionalText('Only the part for this provider, out of `paused_providers`.'),
 })
 
 const reference = { object: kind('broadcast'), id: Id }
 export const BroadcastRef = object('The broadcast.', reference)
-/** POST /broadcasts/:id/pause */
 export const BroadcastPaused = object('The paused broadcast.', {
   ...reference,
   in_flight: count('Emails in flight, or waiting for a connection. They are still sent.'),
@@ -138,7 +132,6 @@ const summary = {
 export const BroadcastSummary = object('A broadcast.', summary)
 export type BroadcastSummary = Static<typeof BroadcastSummary>
 export const BroadcastList = listOf(BroadcastSummary, 'broadcasts')
-/** GET /broadcasts/:id */
 export const Broadcast = object('A broadcast.', {
   object: kind('broadcast'),
   ...summary,

@@ -9,7 +9,6 @@ import { array, literals, Nullable, object, string } from './schemas.ts'
 import { Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
-/** An element of GET /contacts/:id/automations. */
 export const ContactRun = object('A run of an automation for the contact.', {
   id: Id,
   automation_id: Id,

@@ -85,7 +85,6 @@ const picked = {
   ),
   filter: Type.Optional(filter),
 }
-/** POST /contacts/batch/change */
 export const ChangeContacts = object('What to do, and with which contacts.', {
   ...picked,
   action: literals(
@@ -104,7 +103,6 @@ export const ContactsChanged = object('What was changed.', {
 })
 export type ContactsChanged = Static<typeof ContactsChanged>
 
-/** POST /contacts/batch/count */
 export const CountContacts = object('Which contacts to count.', {
   filter,
   after: optionalText('The `next` of the request before; null: begin.'),

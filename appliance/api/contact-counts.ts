@@ -4,7 +4,6 @@ import type { AudienceDay, ContactCounts as StoredCounts } from '../storage/stor
 import { operationsIn } from './operation.ts'
 import { array, integer, kind, object, string } from './schemas.ts'
 
-/** GET /contacts/counts */
 export const ContactCounts = object('Numbers of contacts.', {
   object: kind('contact_counts'),
   contacts: integer('All contacts.'),

@@ -13,7 +13,6 @@ import { array, arrayOfObjects, kind, literals, Nullable, object, string } from 
 import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 
-/** An element of GET /contacts/:id/segments. */
 export const ContactSegmentSummary = object('A segment that the contact is in.', {
   id: Id,
   name: string('Name of the segment.'),
@@ -34,7 +33,6 @@ export const ContactSegmentRemoved = object('The contact is not in the segment.'
 })
 
 const subscription = literals(SUBSCRIPTIONS, 'Whether the contact gets mail about the topic.')
-/** An element of GET /contacts/:id/topics. */
 export const ContactTopicSummary = object('A topic, and whether the contact gets it.', {
   id: Id,
   name: string('Name of the topic.'),

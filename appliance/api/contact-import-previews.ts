@@ -44,7 +44,6 @@ export const ContactImportPreview = object('A file that waits to be imported.', 
 })
 export type ContactImportPreview = Static<typeof ContactImportPreview>
 
-/** POST /contacts/imports/:id/summary */
 export const ContactImportSummary = object('What an import would do. Nothing was written.', {
   object: kind('contact_import_summary'),
   id: Id,

@@ -6,7 +6,7 @@ import type { ContactImport as StoredImport, ImportReject } from '../storage/sto
 import { SUBSCRIPTIONS } from '../mail/audience.ts'
 import { COLUMN_TYPES, IMPORT_STATUSES, CONFLICT_ACTIONS } from '../mail/contact-import.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
-import { choice, page, path, pathId, query } from './parameters.ts'
+import { byId, choice, page, query } from './parameters.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import {
   boolean,
@@ -148,7 +148,6 @@ export const ContactImport = object('An import.', {
 export type ContactImport = Static<typeof ContactImport>
 export const ContactImportList = listOf(ContactImport, 'imports')
 
-/** POST /contacts/imports/:id/undo */
 export const ContactImportUndone = object('What was removed.', {
   object: kind('contact_import_undone'),
   id: Id,
@@ -157,10 +156,9 @@ export const ContactImportUndone = object('What was removed.', {
 })
 export type ContactImportUndone = Static<typeof ContactImportUndone>
 
-/** DELETE /contacts/imports/:id */
 export const ContactImportDeleted = object('The discarded import.', { ...reference, deleted: Deleted })
 
-export const importParams = path({ id: pathId })
+export const importParams = byId
 const operation = operationsIn('Contacts')
 
 export const createContactImport = operation('POST /contacts/imports', {

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { PROPERTY_TYPES } from '../mail/audience.ts'
 import type { ContactProperty as StoredProperty, PropertyUse } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId, query, shortPage } from './parameters.ts'
+import { byId, query, shortPage } from './parameters.ts'
 import { array, arrayOfObjects, kind, literals, Nullable, object, string } from './schemas.ts'
 import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
@@ -20,22 +20,18 @@ const fallback = Nullable(
   'Used for contacts without a value; has the type of the property. null: nothing.',
 )
 
-/** POST /contact-properties */
 export const CreateContactProperty = object('A property to create.', {
   key,
   type,
   fallback_value: Type.Optional(fallback),
 })
-/** PATCH /contact-properties/:id */
 export const UpdateContactProperty = object('A new fallback.', { fallback_value: Type.Optional(fallback) })
 export const ContactPropertyRef = object('The property.', reference)
 
 const summary = { id: Id, key, type, fallback_value: fallback, created_at: Timestamp }
-/** An element of GET /contact-properties. */
 export const ContactPropertySummary = object('A property.', summary)
 export type ContactPropertySummary = Static<typeof ContactPropertySummary>
 export const ContactPropertyList = listOf(ContactPropertySummary, 'contact properties')
-/** GET /contact-properties/:id */
 export const ContactProperty = object('A property.', {
   object: kind('contact_property'),
   ...summary,
@@ -54,7 +50,6 @@ export const ContactProperty = object('A property.', {
 })
 export const ContactPropertyDeleted = object('The deleted property.', { ...reference, deleted: Deleted })
 
-const params = path({ id: pathId })
 const operation = operationsIn('Contact properties')
 
 export const createContactProperty = operation('POST /contact-properties', {
@@ -71,19 +66,19 @@ export const listContactProperties = operation('GET /contact-properties', {
 })
 export const getContactProperty = operation('GET /contact-properties/:id', {
   summary: 'Get a contact property',
-  params,
+  params: byId,
   response: { 200: ContactProperty },
 })
 export const updateContactProperty = operation('PATCH /contact-properties/:id', {
   summary: 'Change the fallback of a contact property',
-  params,
+  params: byId,
   body: UpdateContactProperty,
   response: { 200: ContactPropertyRef },
 })
 export const deleteContactProperty = operation('DELETE /contact-properties/:id', {
   summary: 'Delete a contact property',
   description: 'Contacts lose their values for it.',
-  params,
+  params: byId,
   response: { 200: ContactPropertyDeleted },
 })
 

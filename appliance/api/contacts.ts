@@ -56,7 +56,6 @@ export const contactFields = {
   properties,
 }
 
-/** POST /contacts */
 export const CreateContact = object('A contact to create.', {
   ...contactFields,
   segments: optionalOrNull(
@@ -69,7 +68,6 @@ export const CreateContact = object('A contact to create.', {
   audience_id: optionalText('A segment to add the contact to. Deprecated: use `segments`.'),
 })
 
-/** PATCH /contacts/:id */
 export const UpdateContact = object('What to change. Other fields stay the same.', {
   email: optionalText('A new address. Not another contact’s.'),
   first_name: optionalText('First name; null removes it.'),
@@ -90,7 +88,6 @@ const summary = {
   created_at: Timestamp,
   unsubscribed: boolean('Whether the contact opted out of all broadcasts.'),
 }
-/** An element of GET /contacts. */
 export const ContactSummary = object('A contact.', summary)
 export type ContactSummary = Static<typeof ContactSummary>
 export const ContactList = listOf(ContactSummary, 'contacts')
@@ -109,7 +106,6 @@ const engagement = {
     'When a person, not a bot, last clicked a link in an email to the contact; null: never.',
   ),
 }
-/** GET /contacts/:id */
 export const Contact = object('A contact.', {
   object: kind('contact'),
   ...summary,
@@ -128,7 +124,6 @@ export const Contact = object('A contact.', {
 })
 export type Contact = Static<typeof Contact>
 
-/** An element of GET /contacts/search. */
 export const FoundContact = object('A contact that was found.', {
   ...summary,
   unsubscribed_at: Nullable(Timestamp, 'When the contact opted out; null: subscribed.'),
@@ -158,7 +153,6 @@ export const ContactSearch = object(
 
 export type ContactSearch = Static<typeof ContactSearch>
 
-/** DELETE /contacts/:id */
 export const ContactDeleted = object('The deleted contact.', {
   ...reference,
   contact: string('The id again, for older clients.'),

@@ -18,12 +18,10 @@ const schemaInput = Nullable(Type.Record(Type.String(), Type.Unknown()), {
   examples: [{ plan: 'string', seats: 'number', trial: 'boolean', renews_at: 'date' }],
 })
 
-/** POST /events */
 export const CreateEvent = object('A custom event to define.', {
   name: eventName,
   schema: Type.Optional(schemaInput),
 })
-/** PATCH /events/:identifier */
 export const UpdateEvent = object('The new schema, required: the only thing that can be changed.', {
   schema: Type.Optional(schemaInput),
 })
@@ -40,11 +38,9 @@ const summary = {
   created_at: Timestamp,
   updated_at: Nullable(Timestamp, 'When the schema was last changed; null: never.'),
 }
-/** An element of GET /events. */
 export const EventSummary = object('A custom event.', summary)
 export type EventSummary = Static<typeof EventSummary>
 export const EventList = listOf(EventSummary, 'custom events')
-/** GET /events/:identifier */
 export const Event = object('A custom event.', { object: kind('event'), ...summary })
 
 export const payloadInput = optionalOrNull(
@@ -52,7 +48,6 @@ export const payloadInput = optionalOrNull(
   'Values for automations, at most 32,768 characters as JSON.',
 )
 
-/** POST /events/send */
 export const SendEvent = object('An event to send.', {
   event: string('The name of the event.'),
   contact_id: optionalText('The contact that it is about. Either this or `email`.'),
@@ -64,7 +59,6 @@ export const EventSent = object('The accepted event.', {
   event: string('The name of the event.'),
 })
 
-/** An element of GET /events/:identifier/sent. */
 export const SentEvent = object('An event that an app sent.', {
   id: Id,
   event: string('The name of the event.'),

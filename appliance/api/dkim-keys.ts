@@ -6,7 +6,7 @@ import { buildDkimName, buildDkimRecord } from '../senders/records.ts'
 import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 
 /** A DKIM key of a domain. Not part of the hosted API. */
 export const DkimKey = object('A DKIM key of a domain.', {
@@ -40,7 +40,7 @@ export const rotateDkimKeys = operation('POST /domains/:id/dkim/rotate', {
   summary: 'Rotate the DKIM keys of a domain',
   description:
     'Creates new keys with new selectors. They sign once their records are found; then the old keys retire. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: DkimRotation },
 })
 

@@ -20,7 +20,7 @@ import type { DkimKey as StoredDkimKey, Domain as StoredDomain } from '../storag
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { DkimKey, presentDkimKey } from './dkim-keys.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId, query, shortPage } from './parameters.ts'
+import { byId, query, shortPage } from './parameters.ts'
 
 const DomainStatus = literals(
   ['not_started', 'pending', 'verified', 'failed', 'partially_verified', 'partially_failed'],
@@ -159,11 +159,9 @@ const settings = {
   delegation: optionalOrNull(delegation, DELEGATION),
 }
 
-/** PATCH /domains/:id */
 export const UpdateDomain = object('The settings to change. Others stay the same.', settings)
 export type UpdateDomain = Static<typeof UpdateDomain>
 
-/** POST /domains */
 export const CreateDomain = object('A domain to send from.', {
   name: string('The domain to send from.', { examples: ['example.com'] }),
   region: optionalText(
@@ -174,9 +172,7 @@ export const CreateDomain = object('A domain to send from.', {
 })
 export type CreateDomain = Static<typeof CreateDomain>
 
-/** POST /domains/:id/verify, PATCH /domains/:id */
 export const DomainRef = object('The domain.', { object: kind('domain'), id: Id })
-/** DELETE /domains/:id */
 export const DomainDeleted = object('The removed domain.', {
   object: kind('domain'),
   id: Id,
@@ -197,26 +193,26 @@ export const listDomains = operation('GET /domains', {
 })
 export const getDomain = operation('GET /domains/:id', {
   summary: 'Get a domain with its DNS records',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: Domain },
 })
 export const updateDomain = operation('PATCH /domains/:id', {
   summary: 'Change a domain',
-  params: path({ id: pathId }),
+  params: byId,
   body: UpdateDomain,
   response: { 200: DomainRef },
 })
 export const deleteDomain = operation('DELETE /domains/:id', {
   summary: 'Remove a domain',
   description: 'Also removes its DKIM keys, and the API keys restricted to it.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: DomainDeleted },
 })
 export const verifyDomain = operation('POST /domains/:id/verify', {
   summary: 'Verify a domain',
   description:
     'Checks its DNS records in the background for up to 72 hours. To read the results, use `GET /domains/:id`.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: DomainRef },
 })
 const shown = (enabled: boolean) => (enabled ? 'enabled' : 'disabled')

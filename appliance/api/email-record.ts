@@ -10,7 +10,7 @@ import type {
 import { Email, EmailWebhookEvents, presentEmail, presentEmailWebhooks } from './emails.ts'
 import { LogSummary, presentListedLog } from './logs.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 import { array, integer, kind, object, string } from './schemas.ts'
 import { Timestamp } from './shared.ts'
 import { presentTimeline, Timeline } from './timeline.ts'
@@ -41,7 +41,7 @@ const operation = operationsIn('Emails')
 const about = {
   description:
     'The request, policy decisions, SMTP transcripts with TLS, events, reports and webhooks of an email, without its content and without secrets. It names all recipients. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
 }
 export const getEmailRecord = operation('GET /emails/:id/record', {
   ...about,

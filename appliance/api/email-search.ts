@@ -31,7 +31,6 @@ export const LatestResult = object('The latest result for one of the recipients.
   reply: Nullable(Type.String(), 'The last SMTP reply; null: none.'),
 })
 
-/** An element of GET /emails/search. */
 export const FoundEmail = object('A matching email.', {
   ...EmailSummary.properties,
   api_key_id: Nullable(Type.String(), 'The API key it was sent with; null: none.'),
@@ -43,7 +42,6 @@ export const FoundEmail = object('A matching email.', {
 })
 export type FoundEmail = Static<typeof FoundEmail>
 
-/** GET /emails/search */
 export const EmailSearch = object(
   'Search results. Each request scans a limited number of emails, so a page can be short or empty without being the last.',
   {

@@ -9,7 +9,7 @@ import type {
   WebhookDelivery,
 } from '../storage/storage.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
-import { choice, id, page, path, pathId, query } from './parameters.ts'
+import { byId, choice, id, page, query } from './parameters.ts'
 import { TagSchema } from './sending.ts'
 import {
   array,
@@ -64,13 +64,11 @@ const summary = {
   broadcast_id: Type.Optional(string('The broadcast that it is part of. Absent: none.', { format: 'uuid' })),
 }
 
-/** An element of GET /emails. */
 export const EmailSummary = object('An email, without its content.', summary)
 export type EmailSummary = Static<typeof EmailSummary>
 export const EmailList = listOf(EmailSummary, 'emails')
 export type EmailList = Static<typeof EmailList>
 
-/** GET /emails/:id */
 export const Email = object('An email.', {
   object: kind('email'),
   ...summary,
@@ -105,14 +103,12 @@ export const ShareEmail = object('Options of the link. The body is optional.', {
   ),
 })
 
-/** POST /emails/:id/share */
 export const EmailShared = object('The link.', {
   object: kind('email'),
   id: Id,
   url: string('A link that shows the email to anyone who has it.'),
 })
 
-/** An element of GET /emails/:id/webhooks. */
 export const EmailWebhookEvent = object('A webhook delivery of an email.', {
   ...WebhookEventSummary.properties,
   webhook_id: Id,
@@ -121,7 +117,6 @@ export const EmailWebhookEvent = object('A webhook delivery of an email.', {
 /** Maximum number of webhook deliveries of an email in a list. */
 export const MAX_WEBHOOK_DELIVERIES = 100
 
-/** GET /emails/:id/webhooks */
 export const EmailWebhookEvents = object('Webhook deliveries of an email.', {
   object: kind('list'),
   has_more: boolean('Whether there are more than the first 100.'),
@@ -131,7 +126,6 @@ export type EmailWebhookEvents = Static<typeof EmailWebhookEvents>
 
 const emailOperation = operationsIn('Emails')
 const dashboardOperation = operationsIn('Dashboard')
-const params = path({ id: pathId })
 
 export const listEmails = emailOperation('GET /emails', {
   summary: 'List emails',
@@ -143,53 +137,53 @@ export const listEmails = emailOperation('GET /emails', {
 })
 export const getEmail = emailOperation('GET /emails/:id', {
   summary: 'Get an email',
-  params,
+  params: byId,
   response: { 200: Email },
 })
 export const rescheduleEmail = emailOperation('PATCH /emails/:id', {
   summary: 'Reschedule an email',
   description: 'Only while the email is scheduled.',
-  params,
+  params: byId,
   body: UpdateEmail,
   response: { 200: EmailChanged },
 })
 export const cancelEmail = emailOperation('POST /emails/:id/cancel', {
   summary: 'Cancel a scheduled email',
   description: 'Only while the email is scheduled. A canceled email is never sent.',
-  params,
+  params: byId,
   response: { 200: EmailChanged },
 })
 export const shareEmail = emailOperation('POST /emails/:id/share', {
   summary: 'Share an email',
   description: 'Creates a link that shows the email to people without an account, for at most 48 hours.',
-  params,
+  params: byId,
   body: Nullable(ShareEmail),
   response: { 200: EmailShared },
 })
 export const getSource = emailOperation('GET /emails/:id/source', {
   summary: 'Get the source of an email',
   description: 'The message as accepted, before signing. Not part of the hosted API.',
-  params,
+  params: byId,
   response: { 200: nonJsonContent('message/rfc822', 'The RFC 5322 message.') },
 })
 export const previewEmail = dashboardOperation('GET /emails/:id/preview', {
   access: 'people',
   summary: 'Preview the HTML of an email with its remote images',
   description: 'For a frame in the dashboard. The page runs no scripts and loads only images.',
-  params,
+  params: byId,
   querystring: query({ look: choice(['light', 'dark'], 'Color scheme of the page. Default: light.') }),
   response: { 200: nonJsonContent('text/html', 'The page.') },
 })
 export const listEmailSuppressions = emailOperation('GET /emails/:id/suppressions', {
   summary: 'List the suppressed recipients of an email',
   description: 'Recipients that are on the suppression list now. Not part of the hosted API.',
-  params,
+  params: byId,
   response: { 200: SuppressionList },
 })
 export const listEmailWebhooks = emailOperation('GET /emails/:id/webhooks', {
   summary: 'List the webhook deliveries of an email',
   description: 'The first 100. Not part of the hosted API.',
-  params,
+  params: byId,
   response: { 200: EmailWebhookEvents },
 })
 

@@ -4,7 +4,7 @@ import { Id, listOf, Timestamp } from './shared.ts'
 import type { Erasure as StoredErasure, ErasureCounts as StoredErasureCounts } from '../storage/storage.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
-import { page, path, pathId, query } from './parameters.ts'
+import { byId, page, query } from './parameters.ts'
 
 /** Numbers of changed or removed objects, by kind. */
 export const ErasureCounts = object('Number of changed or removed items, by kind.', {
@@ -48,7 +48,6 @@ export const Erasure = object('The receipt of an erasure.', {
 export type Erasure = Static<typeof Erasure>
 export const ErasureList = listOf(Erasure, 'erasures')
 
-/** POST /erasures */
 export const CreateErasure = object('The address to erase.', {
   address: string('The address to erase.', { examples: ['ada@example.com'] }),
   dry_run: Type.Optional(boolean('true: only count, without erasing.')),
@@ -71,7 +70,7 @@ export const listErasures = operation('GET /erasures', {
 })
 export const getErasure = operation('GET /erasures/:id', {
   summary: 'Get an erasure',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: Erasure },
 })
 

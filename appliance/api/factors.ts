@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { array, boolean, integer, kind, Nullable, object, string } from './schemas.ts'
 import { Deleted, Id, Timestamp } from './shared.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 
 const Code = string('The code. Spaces and hyphens are ignored.', { minLength: 1, maxLength: 40 })
 const Encoded = string('Bytes in base64url, from the browser.', { maxLength: 16_384 })
@@ -37,10 +37,8 @@ export const PasskeyAssertion = answerOf({
   userHandle: Type.Optional(Encoded),
 })
 
-/** POST /session/totp, POST /session/recovery-code and POST /account/totp/confirm. */
 export const CodeInput = object('A code from the authenticator app, or a recovery code.', { code: Code })
 
-/** POST /session/passkey */
 export const PasskeyInput = object('The response of the passkey.', { response: PasskeyAssertion })
 
 /** The options that a page passes to the browser to create or use a passkey. */
@@ -63,7 +61,6 @@ export const Passkey = object('A passkey on a device or in a password manager.',
 })
 export type Passkey = Static<typeof Passkey>
 
-/** GET /account/factors */
 export const Factors = object("The user's second steps.", {
   object: kind('factors'),
   totp: Nullable(
@@ -83,7 +80,6 @@ export const Factors = object("The user's second steps.", {
 })
 export type Factors = Static<typeof Factors>
 
-/** POST /account/totp */
 export const TotpStarted = object('The secret for an authenticator app.', {
   object: kind('totp'),
   secret: string('In base32, for manual entry. Shown once.'),
@@ -92,29 +88,24 @@ export const TotpStarted = object('The secret for an authenticator app.', {
 
 const Codes = array(Type.String(), 'Store them safely. Each works once. Shown once.')
 
-/** POST /account/recovery-codes */
 export const RecoveryCodes = object('Recovery codes for when the other second steps are lost.', {
   object: kind('recovery_codes'),
   recovery_codes: Codes,
 })
 
-/** POST /account/totp/confirm and POST /account/passkeys */
 export const FactorAdded = object('A second step that is now active.', {
   object: kind('factor'),
   recovery_codes: Nullable(Codes, 'Null: recovery codes already exist.'),
 })
 export type FactorAdded = Static<typeof FactorAdded>
 
-/** POST /account/passkeys */
 export const AddPasskey = object('A passkey created by the browser.', {
   name: Name,
   response: PasskeyRegistration,
 })
 
-/** PATCH /account/passkeys/:id */
 export const RenamePasskey = object('The new name.', { name: Name })
 
-/** DELETE /account/totp and DELETE /account/passkeys/:id */
 export const FactorRemoved = object('The removed second step.', { object: kind('factor'), deleted: Deleted })
 
 /** POST /account/proof: exactly one kind of proof. */
@@ -125,7 +116,6 @@ export const Proof = object('One of the ways to confirm the identity.', {
   response: Type.Optional(PasskeyAssertion),
 })
 
-/** POST /account/proof */
 export const ProofAccepted = object('For a few minutes, second steps can be changed.', {
   object: kind('proof'),
   proved: Type.Literal(true, { description: 'Always true.' }),
@@ -207,7 +197,7 @@ export const renamePasskey = operation('PATCH /account/passkeys/:id', {
   access: 'people',
   summary: 'Rename a passkey',
   description: 'For the dashboard. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   body: RenamePasskey,
   response: { 200: Passkey },
 })
@@ -215,7 +205,7 @@ export const removePasskey = operation('DELETE /account/passkeys/:id', {
   access: 'people',
   summary: 'Remove a passkey',
   description: proven,
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: FactorRemoved },
   errors: ['403', '429'],
 })

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { type FormDetails, FORM_STATUSES } from '../mail/form.ts'
 import { PAGE_LANGUAGES } from '../mail/unsubscribe-page.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId, query, shortPage } from './parameters.ts'
+import { byId, query, shortPage } from './parameters.ts'
 import {
   array,
   boolean,
@@ -101,9 +101,7 @@ const optional = {
   confirmed_url: optionalText('Where it goes after the confirmation; null: to a page of this server.'),
   allowed_origins: Type.Optional(array(Type.String(), ORIGINS)),
 }
-/** POST /forms */
 export const CreateForm = object('A form to create.', { name, from, ...optional })
-/** PATCH /forms/:id */
 export const UpdateForm = object('What to change. Other fields stay the same.', {
   name: Type.Optional(name),
   from: Type.Optional(from),
@@ -112,7 +110,6 @@ export const UpdateForm = object('What to change. Other fields stay the same.', 
 export type UpdateForm = Static<typeof UpdateForm>
 export const FormDeleted = object('The deleted form.', { object: kind('form'), id: Id, deleted: Deleted })
 
-const params = path({ id: pathId })
 const operation = operationsIn('Forms')
 const OURS = 'Not part of the hosted API.'
 
@@ -131,20 +128,20 @@ export const listForms = operation('GET /forms', {
 export const getForm = operation('GET /forms/:id', {
   summary: 'Get a sign-up form',
   description: OURS,
-  params,
+  params: byId,
   response: { 200: Form },
 })
 export const updateForm = operation('PATCH /forms/:id', {
   summary: 'Change a sign-up form',
   description: `Takes effect at once, also for sign-ups that wait for confirmation. ${OURS}`,
-  params,
+  params: byId,
   body: UpdateForm,
   response: { 200: Form },
 })
 export const deleteForm = operation('DELETE /forms/:id', {
   summary: 'Delete a sign-up form',
   description: `Its contacts stay. Sign-ups that wait for confirmation are deleted. ${OURS}`,
-  params,
+  params: byId,
   response: { 200: FormDeleted },
 })
 

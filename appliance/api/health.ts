@@ -2,7 +2,6 @@ import { Type, type Static } from 'typebox'
 import { array, kind, literals, object } from './schemas.ts'
 import { operationsIn } from './operation.ts'
 
-/** GET /healthz and GET /readyz. */
 export const Health = object('The health of the server.', {
   object: kind('health'),
   status: literals(['ok', 'unavailable'], '`unavailable` comes with status 503.'),

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { kind, literals, Nullable, object, string } from './schemas.ts'
 import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
-import { path, pathId, pathText } from './parameters.ts'
+import { byId, path, pathText } from './parameters.ts'
 
 const next = Type.Optional(string('The dashboard page to open afterwards: a path below /dashboard.'))
 const providerId = string('The id in the configuration.')
@@ -15,13 +15,10 @@ export const SignInProvider = object('An identity provider for sign-in.', {
   preset: literals(['google', 'github', 'oidc'], 'The protocol.'),
 })
 
-/** GET /session/providers */
 export const SignInProviderList = listOf(SignInProvider, 'the configured identity providers')
 
-/** POST /session/oidc/:id */
 export const StartProviderSignIn = object('A sign-in request.', { next })
 
-/** POST /account/identities */
 export const LinkIdentity = object('Links an identity to your account.', { provider: providerId })
 
 /** The URL that the browser must open next. */
@@ -44,10 +41,8 @@ export const Identity = object('A linked account at an identity provider.', {
   last_used_at: Nullable(Type.String(), 'The last sign-in with it; null: none yet.'),
 })
 
-/** GET /account/identities */
 export const IdentityList = listOf(Identity, 'your linked accounts')
 
-/** DELETE /account/identities/:id */
 export const IdentityUnlinked = object(
   'The account is unlinked. Sessions that started with the provider were ended, except this one.',
   { object: kind('identity'), id: Id, deleted: Deleted },
@@ -122,7 +117,7 @@ export const unlinkIdentity = operation('DELETE /account/identities/:id', {
   summary: 'Unlink an account at an identity provider',
   description:
     'Requires a password or second step entered within the last ten minutes. You cannot remove your only way to sign in. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: IdentityUnlinked },
   errors: ['403', '409'],
 })

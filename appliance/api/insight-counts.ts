@@ -2,7 +2,7 @@
 import type { Static } from 'typebox'
 import type { InsightCounts } from '../mail/insight-counts.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId, query } from './parameters.ts'
+import { byId, query } from './parameters.ts'
 import { lastDays } from './report-summaries.ts'
 import { arrayOfObjects, count, kind, object, string } from './schemas.ts'
 import { Id } from './shared.ts'
@@ -39,7 +39,7 @@ export const getDomainInsights = operation('GET /domains/:id/insights', {
   summary: 'Count the failed checks of a domain’s emails',
   description:
     'Emails are checked soon after they are sent, at most 50 a second. Broadcasts aren’t counted, because their review has the checks. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   querystring: query({ days: lastDays }),
   response: { 200: DomainInsights },
 })

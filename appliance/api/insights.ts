@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox'
 import { VERDICTS } from '../mail/insight.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 import { SendEmail } from './sending.ts'
 import { array, kind, literals, Nullable, object, string } from './schemas.ts'
 
@@ -30,7 +30,7 @@ export const getEmailInsights = operation('GET /emails/:id/insights', {
   summary: 'Get advice on an email',
   description:
     'Checks sender, subject, size, links, images and parts of an email, with the current state of its domain. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: Insights },
 })
 

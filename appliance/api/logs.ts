@@ -68,7 +68,6 @@ export type LogSummary = Static<typeof LogSummary>
 export const LogList = listOf(LogSummary, 'requests')
 export type LogList = Static<typeof LogList>
 
-/** GET /logs/search */
 export const LogSearch = object(
   'Search results. Each request scans a limited number of log entries, so a page can be short or empty without being the last.',
   {
@@ -90,7 +89,6 @@ const body = (whose: string) =>
     `The body of the ${whose} without secrets and files, at most 16 KiB. Omissions are noted in square brackets. An array is under \`data\`. Null: no body.`,
   )
 
-/** GET /logs/:id */
 export const Log = object('A request and its response.', {
   object: kind('log'),
   ...summary,

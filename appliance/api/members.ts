@@ -5,7 +5,7 @@ import { boolean, kind, literals, Nullable, object, string } from './schemas.ts'
 import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { Session, SignInStep } from './session.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 import { timestamp } from './timestamp.ts'
 
 const email = string('The address of the account.')
@@ -22,13 +22,10 @@ export const Member = object("A member of the team. The id is the user's id.", {
 })
 export type Member = Static<typeof Member>
 
-/** GET /members */
 export const MemberList = listOf(Member, 'members')
 
-/** PATCH /members/:id */
 export const UpdateMember = object('The new role.', { role })
 
-/** DELETE /members/:id, DELETE /account/teams/:id */
 export const MemberRemoved = object(
   'The person is no longer in the team, and their sessions in it were ended.',
   { object: kind('member'), id: Id, deleted: Deleted },
@@ -49,10 +46,8 @@ export const Invitation = object('A pending invitation.', {
 })
 export type Invitation = Static<typeof Invitation>
 
-/** GET /invitations */
 export const InvitationList = listOf(Invitation, 'invitations')
 
-/** POST /invitations */
 export const CreateInvitation = object('Whom to invite, and their role.', { email, role })
 
 /** The response with a new invitation, the only one with its link. */
@@ -64,7 +59,6 @@ export const InvitationCreated = object('The invitation with its link.', {
 })
 export type InvitationCreated = Static<typeof InvitationCreated>
 
-/** DELETE /invitations/:id */
 export const InvitationRevoked = object('Its link no longer works.', {
   object: kind('invitation'),
   id: Id,
@@ -73,7 +67,6 @@ export const InvitationRevoked = object('Its link no longer works.', {
 
 const token = string('The part of the link after `#`.')
 
-/** POST /invitations/look */
 export const ViewInvitation = object('The link of an invitation.', { token })
 
 /** The invitation behind a link. */
@@ -90,7 +83,6 @@ export const InvitationView = object('An invitation, for anyone with its link.',
 })
 export type InvitationView = Static<typeof InvitationView>
 
-/** POST /invitations/accept */
 export const AcceptInvitation = object('Accepts an invitation without signing in.', {
   token,
   password: string(
@@ -98,7 +90,6 @@ export const AcceptInvitation = object('Accepts an invitation without signing in
   ),
 })
 
-/** POST /account/invitations */
 export const JoinTeam = object('Accepts an invitation while signed in.', { token })
 
 const operation = operationsIn('Dashboard')
@@ -114,7 +105,7 @@ export const updateMember = operation('PATCH /members/:id', {
   summary: "Change a member's role",
   description:
     'For admins. Only owners can add or change owners. A team always keeps at least one owner. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   body: UpdateMember,
   response: { 200: Member },
   errors: ['403', '404', '409'],
@@ -124,7 +115,7 @@ export const removeMember = operation('DELETE /members/:id', {
   summary: 'Remove a team member',
   description:
     'For admins. Ends their sessions in the team and cancels the invitations they sent. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: MemberRemoved },
   errors: ['403', '404', '409'],
 })
@@ -148,7 +139,7 @@ export const revokeInvitation = operation('DELETE /invitations/:id', {
   access: 'people',
   summary: 'Withdraw an invitation',
   description: 'Its link stops working immediately. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: InvitationRevoked },
   errors: ['403', '404'],
 })

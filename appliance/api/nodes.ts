@@ -48,7 +48,6 @@ export const Node = object('A node.', {
 export type Node = Static<typeof Node>
 export const NodeList = listOf(Node, 'nodes of the database')
 
-/** DELETE /nodes/:id */
 export const NodeDeleted = object('The removed node.', {
   object: kind('node'),
   id: string('The id of the node.', { examples: ['5f2b1c9a7d3e4f60'] }),

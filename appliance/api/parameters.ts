@@ -245,6 +245,9 @@ export const pathUuid = (description: string, called?: string): Parameter<string
 /** The id in a path. */
 export const pathId = pathUuid('The id.')
 
+/** The parameters of a path with an id. */
+export const byId = path({ id: pathId })
+
 /** Creates a path parameter that is not a UUID. */
 export const pathText = (description: string, read: Read<string> = (given) => given): Parameter<string> => ({
   schema: Type.String({ description }),

@@ -28,7 +28,6 @@ const Email = object('An email to the address, and its results.', {
   timeline: Timeline,
 })
 
-/** GET /contacts/:id/export.json */
 export const PersonData = object('Everything that the team stores about a person.', {
   object: kind('person_data'),
   address: string('The address.'),

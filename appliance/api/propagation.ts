@@ -4,7 +4,7 @@ import { Id, Timestamp } from './shared.ts'
 import type { Propagation as StoredPropagation, RecordPropagation } from '../senders/senders.ts'
 import { timestamp } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 
 const answered = ['pending', 'verified', 'failed', 'temporary_failure', 'not_started'] as const
 
@@ -55,7 +55,7 @@ export const getDomainPropagation = operation('GET /domains/:id/propagation', {
   summary: 'Check DNS propagation of a domain',
   description:
     'Queries every authoritative name server of the zone, without caches. Results are shared for four seconds. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: Propagation },
 })
 

@@ -9,7 +9,7 @@ import {
 import type { RuleCompliance } from '../senders/senders.ts'
 import { Insight } from './insights.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 import {
   array,
   arrayOfObjects,
@@ -51,7 +51,6 @@ export const ProviderRules = object('The rules of mailbox providers, and the mod
 })
 export type ProviderRules = Static<typeof ProviderRules>
 
-/** PUT /provider-rules */
 export const UpdateProviderRules = object('The mode of the team.', { mode })
 
 /** GET /domains/:id/provider-rules. Not part of the hosted API. */
@@ -94,7 +93,7 @@ export const getDomainProviderRules = operation('GET /domains/:id/provider-rules
   summary: 'Check a domain against the rules of mailbox providers',
   description:
     'Based on the last checks of its records and IPs, the volume of the last 24 hours and the complaints of 7 days. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: DomainProviderRules },
 })
 

@@ -22,7 +22,6 @@ import { Id, listOf, Timestamp } from './shared.ts'
 import { Delivery, type Delivery as TimelineDelivery } from './timeline.ts'
 import { timestamp } from './timestamp.ts'
 
-/** POST /queue/preview */
 export const QueuePreview = object('What an operation would change.', {
   object: kind('queue_preview'),
   action: literals(QUEUE_ACTIONS, 'The operation.'),
@@ -44,7 +43,6 @@ const given = {
   new: Type.Optional(boolean('With `hold`: also hold new mail, until released or undone.')),
 }
 
-/** POST /queue/preview */
 export const PreviewQueue = object('The operation to preview.', {
   action: literals(QUEUE_ACTIONS, 'The operation.'),
   ...given,
@@ -57,7 +55,6 @@ export const ChangeQueue = object('The operation, and the deliveries it applies 
   expected_count: Type.Optional(count('Nothing is changed if more deliveries than this match.')),
 })
 
-/** POST /queue/undo */
 export const UndoQueue = object('The operation to undo.', {
   audit_id: idSchema('The `audit_id` of the operation to undo.'),
 })

@@ -12,13 +12,12 @@ import { timestamp, timestampOrNull } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
 import {
   afterParameter,
+  byId,
   conditions,
   limit,
-  path,
-  pathId,
-  unsupportedParameter,
   type RawParameters,
   unparsedParameter,
+  unsupportedParameter,
 } from './parameters.ts'
 
 const Time = Nullable(Timestamp, 'Null: there is none.')
@@ -54,7 +53,6 @@ export const counts = {
   }),
 }
 
-/** GET /queue/summary */
 export const QueueSummary = object('Counts of queued deliveries.', {
   object: kind('queue_summary'),
   ...counts,
@@ -143,7 +141,7 @@ export const listQueueLanes = operation('GET /queue/lanes', {
 export const getQueuedDelivery = operation('GET /queue/:id', {
   summary: 'Get a queued delivery',
   description: 'With the reason why it is queued. For final deliveries, see the timeline of their email.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: Delivery },
 })
 /** Formats the `counts` of a summary. */

@@ -10,7 +10,7 @@ import type {
 } from '../storage/storage.ts'
 import { timestamp } from './timestamp.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
-import { page, path, pathId, pathUuid, query } from './parameters.ts'
+import { byId, page, path, pathId, pathUuid, query } from './parameters.ts'
 
 const fields = {
   id: Id,
@@ -78,7 +78,7 @@ export const listReturnedMessages = emailOperation('GET /emails/:id/returned', {
   summary: 'List messages returned to an email',
   description:
     'Messages sent to the return path of the email, usually delivery reports. `report` says what each one changed (docs/bounces.md). Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: ReturnedMessageList },
 })
 export const getReturnedMessage = emailOperation('GET /emails/:id/returned/:returned_id', {
@@ -96,7 +96,7 @@ export const listPostmasterMessages = serviceOperation('GET /postmaster', {
 export const getPostmasterMessage = serviceOperation('GET /postmaster/:id/source', {
   summary: 'Get a message to postmaster',
   description: 'For the team that operates the server. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: nonJsonContent('message/rfc822', 'The message, exactly as received.') },
 })
 

@@ -7,7 +7,7 @@ import {
   RECEIVING_ACTIONS,
 } from '../mail/receiving-rules.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 import { array, kind, literals, object, string } from './schemas.ts'
 import { Id } from './shared.ts'
 
@@ -34,7 +34,6 @@ const rules = array(
   { maxItems: MAX_RULES_PER_DOMAIN },
 )
 
-/** GET and PUT /domains/:id/receiving-rules */
 export const ReceivingRules = object('What a domain does with mail to its addresses.', {
   object: kind('receiving_rules'),
   domain_id: Id,
@@ -42,23 +41,20 @@ export const ReceivingRules = object('What a domain does with mail to its addres
 })
 export type ReceivingRules = Static<typeof ReceivingRules>
 
-/** PUT /domains/:id/receiving-rules */
 export const UpdateReceivingRules = object('All rules of a domain.', { rules })
-
-const params = path({ id: pathId })
 
 const operation = operationsIn('Receiving')
 
 export const getReceivingRules = operation('GET /domains/:id/receiving-rules', {
   summary: "Get a domain's receiving rules",
   description: 'Not part of the hosted API.',
-  params,
+  params: byId,
   response: { 200: ReceivingRules },
 })
 export const setReceivingRules = operation('PUT /domains/:id/receiving-rules', {
   summary: "Replace a domain's receiving rules",
   description: 'They apply from the next message on. Not part of the hosted API.',
-  params,
+  params: byId,
   body: UpdateReceivingRules,
   response: { 200: ReceivingRules },
 })

@@ -9,7 +9,19 @@ import type { AttachmentInfo, ReceivedEmail as Stored, ReceivedForward } from '.
 import { AttachmentList, Attachment } from './attachments.ts'
 import { EmailWebhookEvents } from './emails.ts'
 import { operationsIn, nonJsonContent } from './operation.ts'
-import { choice, id, page, path, pathId, pathText, pathUuid, query, shortPage, text } from './parameters.ts'
+import {
+  byId,
+  choice,
+  id,
+  page,
+  path,
+  pathId,
+  pathText,
+  pathUuid,
+  query,
+  shortPage,
+  text,
+} from './parameters.ts'
 import {
   array,
   arrayOfObjects,
@@ -79,11 +91,9 @@ const summary = {
   }),
 }
 
-/** An element of GET /emails/receiving. */
 export const ReceivedEmailSummary = object('A received email.', summary)
 export type ReceivedEmailSummary = Static<typeof ReceivedEmailSummary>
 
-/** GET /emails/receiving/:id */
 export const ReceivedEmail = object('A received email with its content.', {
   object: kind('email'),
   ...summary,
@@ -111,7 +121,6 @@ export const ReceivedEmail = object('A received email with its content.', {
 export type ReceivedEmail = Static<typeof ReceivedEmail>
 
 const operation = operationsIn('Receiving')
-const params = path({ id: pathId })
 
 export const listReceivedEmails = operation('GET /emails/receiving', {
   summary: 'List received emails',
@@ -134,7 +143,7 @@ export const listReceivedEmails = operation('GET /emails/receiving', {
 })
 export const getReceivedEmail = operation('GET /emails/receiving/:id', {
   summary: 'Get a received email',
-  params,
+  params: byId,
   querystring: query({
     html_format: choice(
       ['data_uri', 'cid'],
@@ -145,7 +154,7 @@ export const getReceivedEmail = operation('GET /emails/receiving/:id', {
 })
 export const listReceivedAttachments = operation('GET /emails/receiving/:id/attachments', {
   summary: "List a received email's attachments",
-  params,
+  params: byId,
   querystring: query(shortPage),
   response: { 200: AttachmentList },
 })
@@ -158,13 +167,13 @@ export const getReceivedAttachment = operation('GET /emails/receiving/:id/attach
 export const getReceivedSource = operation('GET /emails/receiving/:id/source', {
   summary: 'Get the source of a received email',
   description: 'The message with the trace fields that were added. Not part of the hosted API.',
-  params,
+  params: byId,
   response: { 200: nonJsonContent('message/rfc822', 'The RFC 5322 message.') },
 })
 export const listReceivedWebhooks = operation('GET /emails/receiving/:id/webhooks', {
   summary: 'List the webhook deliveries of a received email',
   description: 'The first 100. Not part of the hosted API.',
-  params,
+  params: byId,
   response: { 200: EmailWebhookEvents },
 })
 export const downloadReceived = operation('GET /downloads/received/:token', {

@@ -8,7 +8,7 @@ import { refuse } from '../mail/refusals.ts'
 import type { TlsSummary } from '../mail/tls-summary.ts'
 import type { ReportDay } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
-import { optional, path, pathId, query } from './parameters.ts'
+import { byId, optional, query } from './parameters.ts'
 import {
   array,
   arrayOfObjects,
@@ -83,7 +83,6 @@ const shared = {
   reporters: array(Reporter, 'Reporters, most messages or sessions first.'),
   days: array(Day, 'Days with reports, oldest first.'),
 }
-/** GET /domains/:id/reports/dmarc */
 export const DmarcSummary = object('Who sends as the domain, and whether it passes.', {
   object: kind('dmarc_summary'),
   ...shared,
@@ -94,7 +93,6 @@ export const DmarcSummary = object('Who sends as the domain, and whether it pass
 })
 export type DmarcSummary = Static<typeof DmarcSummary>
 
-/** GET /domains/:id/reports/tls */
 export const TlsReportSummary = object('How other servers reach the domain over TLS.', {
   object: kind('tls_summary'),
   ...shared,
@@ -110,7 +108,6 @@ export const TlsReportSummary = object('How other servers reach the domain over 
 export type TlsReportSummary = Static<typeof TlsReportSummary>
 
 const operation = operationsIn('Domains')
-const params = path({ id: pathId })
 const MOST_DAYS = 90
 /** The length of a period up to now, in days. */
 export const lastDays = optional(
@@ -126,14 +123,14 @@ export const lastDays = optional(
 export const getDmarcSummary = operation('GET /domains/:id/reports/dmarc', {
   summary: 'Summarize DMARC reports about a domain',
   description: 'Who sends as the domain, and whether it passes. Not part of the hosted API.',
-  params,
+  params: byId,
   querystring: query({ days: lastDays }),
   response: { 200: DmarcSummary },
 })
 export const getTlsSummary = operation('GET /domains/:id/reports/tls', {
   summary: 'Summarize TLS reports about a domain',
   description: 'How other servers reach the domain over TLS. Not part of the hosted API.',
-  params,
+  params: byId,
   querystring: query({ days: lastDays }),
   response: { 200: TlsReportSummary },
 })

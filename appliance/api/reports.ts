@@ -6,7 +6,7 @@ import type { DmarcSource } from '../mail/dmarc-summary.ts'
 import type { TlsSummary } from '../mail/tls-summary.ts'
 import type { DomainReport as StoredReport } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
-import { choice, page, path, pathId, pathUuid, query } from './parameters.ts'
+import { byId, choice, page, path, pathId, pathUuid, query } from './parameters.ts'
 import {
   emptyToNull,
   presentFailure,
@@ -38,7 +38,6 @@ const fields = {
   skipped: count('Records that could not be read, or exceed 1,000.'),
 }
 
-/** An element of GET /domains/:id/reports. */
 export const DomainReportSummary = object('A DMARC or TLS report.', fields)
 export type DomainReportSummary = Static<typeof DomainReportSummary>
 
@@ -65,7 +64,6 @@ const TlsRecord = object('Sessions with the same result.', {
   sessions: count('Sessions.'),
 })
 
-/** GET /domains/:id/reports/:report_id */
 export const DomainReport = object('A DMARC or TLS report with its records.', {
   object: kind('domain_report'),
   ...fields,
@@ -84,7 +82,7 @@ const operation = operationsIn('Domains')
 export const listDomainReports = operation('GET /domains/:id/reports', {
   summary: 'List DMARC and TLS reports about a domain',
   description: 'Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   querystring: query({ ...page, kind: choice(['dmarc', 'tls'], 'Only reports of this kind.') }),
   response: { 200: listOf(DomainReportSummary, 'reports') },
 })

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import type { Finding as StoredFinding } from '../mail/finding.ts'
 import type { ComplaintLimit, ReputationChange, ReputationCounts, ReputationDay } from '../mail/reputation.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId, query } from './parameters.ts'
+import { byId, path, query } from './parameters.ts'
 import { lastDays } from './report-summaries.ts'
 import { array, arrayOfObjects, count, kind, literals, Nullable, number, object, string } from './schemas.ts'
 import { Id, Timestamp } from './shared.ts'
@@ -88,7 +88,7 @@ export const getDomainReputation = domainOperation('GET /domains/:id/reputation'
   summary: 'Get the reputation of a domain',
   description:
     'Results by day and mailbox provider, complaints and the limits of providers, reports, and what changed when. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   querystring: query({ days: lastDays }),
   response: { 200: DomainReputation },
 })

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { array, boolean, integer, kind, Nullable, object } from './schemas.ts'
 import { Id } from './shared.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 
 const days = (description: string) => integer(`Days. ${description}`)
 const size = (description: string) => integer(`Bytes. ${description}`)
@@ -43,7 +43,6 @@ export const DomainBodies = object('Whether bodies of emails from the domain are
   keep: boolean('false: bodies, subjects and headers of its emails are deleted when the email is final.'),
 })
 export type DomainBodies = Static<typeof DomainBodies>
-/** PUT /domains/:id/bodies */
 export const UpdateDomainBodies = object('Whether to keep bodies of emails from a domain.', {
   keep: boolean('For emails accepted from now on.'),
 })
@@ -58,13 +57,13 @@ export const getRetention = usageOperation('GET /retention', {
 })
 export const getDomainBodies = domainOperation('GET /domains/:id/bodies', {
   summary: "Get whether a domain's bodies are kept",
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: DomainBodies },
 })
 export const setBodyRetention = domainOperation('PUT /domains/:id/bodies', {
   summary: "Set whether a domain's bodies are kept",
   description: 'Applies to new emails. Bodies accepted earlier are kept for their retention period.',
-  params: path({ id: pathId }),
+  params: byId,
   body: UpdateDomainBodies,
   response: { 200: DomainBodies },
 })

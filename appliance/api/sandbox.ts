@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { array, integer, kind, Nullable, object, string } from './schemas.ts'
 import { Id, listOf, Timestamp } from './shared.ts'
 import { operationsIn } from './operation.ts'
-import { limit, path, pathId, query } from './parameters.ts'
+import { byId, limit, query } from './parameters.ts'
 
 const summary = {
   id: Id,
@@ -19,13 +19,11 @@ const summary = {
   dmarc: string('DMARC result of the verifier.'),
 }
 
-/** An element of GET /sandbox/messages. */
 export const SandboxMessageSummary = object('A captured message, without its content.', summary)
 export type SandboxMessageSummary = Static<typeof SandboxMessageSummary>
 export const SandboxMessageList = listOf(SandboxMessageSummary, 'captured messages')
 export type SandboxMessageList = Static<typeof SandboxMessageList>
 
-/** GET /sandbox/messages/:id */
 export const SandboxMessage = object('A captured message.', {
   object: kind('sandbox_message'),
   ...summary,
@@ -48,6 +46,6 @@ export const listSandboxMessages = operation('GET /sandbox/messages', {
 })
 export const getSandboxMessage = operation('GET /sandbox/messages/:id', {
   summary: 'Get a captured message',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: SandboxMessage },
 })

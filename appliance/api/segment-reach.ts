@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import type { SegmentReach as StoredReach } from '../mail/broadcast.ts'
 import { type Forecast, FORECAST_LIMITS } from '../shaping/shaping.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 import { arrayOfObjects, boolean, count, kind, literals, Nullable, object, string } from './schemas.ts'
 import { Id } from './shared.ts'
 
@@ -31,7 +31,6 @@ export const presentForecast = (
   { name, hours, limitedBy }: Forecast,
 ): Static<typeof providerForecast>[number] => ({ provider, name, contacts, hours, limited_by: limitedBy })
 
-/** GET /segments/:id/providers */
 export const SegmentReach = object('Mailbox providers of the contacts of a segment.', {
   object: kind('segment_providers'),
   id: Id,
@@ -42,7 +41,6 @@ export const SegmentReach = object('Mailbox providers of the contacts of a segme
 })
 export type SegmentReach = Static<typeof SegmentReach>
 
-/** GET /segments/:id/days */
 export const SegmentDays = object('The size of a segment by day.', {
   object: kind('segment_days'),
   id: Id,
@@ -56,21 +54,20 @@ export const SegmentDays = object('The size of a segment by day.', {
 })
 export type SegmentDays = Static<typeof SegmentDays>
 
-const params = path({ id: pathId })
 const operation = operationsIn('Segments')
 
 export const getSegmentProviders = operation('GET /segments/:id/providers', {
   summary: 'Count the contacts of a segment by mailbox provider',
   description:
     'With a forecast of how long a broadcast to all of them takes. Examines the newest 60,000 contacts and estimates the rest. Not part of the hosted API.',
-  params,
+  params: byId,
   response: { 200: SegmentReach },
 })
 export const getSegmentDays = operation('GET /segments/:id/days', {
   summary: 'Get the size of a segment by day',
   description:
     'Sizes are recorded every hour and kept for 90 days. A segment with `filter` has a size for the days on which its contacts were counted. Not part of the hosted API.',
-  params,
+  params: byId,
   response: { 200: SegmentDays },
 })
 

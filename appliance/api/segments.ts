@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import type { SizedSegment } from '../storage/storage.ts'
 import { ContactList, contactPage } from './contacts.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId, query, shortPage } from './parameters.ts'
+import { byId, query, shortPage } from './parameters.ts'
 import { integer, kind, Nullable, object, optionalOrNull, record, string } from './schemas.ts'
 import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -17,14 +17,12 @@ const rules = record(
   { examples: [{ type: 'rule', field: 'contact.properties.plan', operator: 'eq', value: 'pro' }] },
 )
 
-/** POST /segments */
 export const CreateSegment = object('A segment to create.', {
   name: segmentName,
   filter: optionalOrNull(rules, 'Who is in it, by rules; null: contacts are added to it.'),
 })
 export type CreateSegment = Static<typeof CreateSegment>
 export const SegmentCreated = object('The new segment.', { ...reference, name: segmentName })
-/** PATCH /segments/:id */
 export const UpdateSegment = object('What to change.', {
   name: optionalOrNull(segmentName, 'A new name; null: unchanged.'),
   filter: optionalOrNull(rules, 'Other rules, for a segment with rules; null: unchanged.'),
@@ -43,15 +41,12 @@ export const segmentSummary = {
     'When contacts who meet its rules were last counted; a new count may be under way. null: not counted yet, or no rules.',
   ),
 }
-/** An element of GET /segments. */
 export const SegmentSummary = object('A segment.', segmentSummary)
 export type SegmentSummary = Static<typeof SegmentSummary>
 export const SegmentList = listOf(SegmentSummary, 'segments')
-/** GET /segments/:id */
 export const Segment = object('A segment.', { object: kind('segment'), ...segmentSummary })
 export const SegmentDeleted = object('The deleted segment.', { ...reference, deleted: Deleted })
 
-const params = path({ id: pathId })
 const operation = operationsIn('Segments')
 
 export const createSegment = operation('POST /segments', {
@@ -67,25 +62,25 @@ export const listSegments = operation('GET /segments', {
 })
 export const getSegment = operation('GET /segments/:id', {
   summary: 'Get a segment',
-  params,
+  params: byId,
   response: { 200: Segment },
 })
 export const updateSegment = operation('PATCH /segments/:id', {
   summary: 'Change a segment',
   description: 'A segment keeps its kind: with rules, or without.',
-  params,
+  params: byId,
   body: UpdateSegment,
   response: { 200: SegmentRef },
 })
 export const deleteSegment = operation('DELETE /segments/:id', {
   summary: 'Delete a segment',
   description: 'Its contacts stay. Succeeds also for a segment that does not exist.',
-  params,
+  params: byId,
   response: { 200: SegmentDeleted },
 })
 export const listSegmentContacts = operation('GET /segments/:id/contacts', {
   summary: 'List the contacts of a segment',
-  params,
+  params: byId,
   querystring: query(contactPage),
   response: { 200: ContactList },
 })

@@ -1,7 +1,7 @@
 /** Sending one email, a batch, or an email again. Request bodies are parsed in intake/request.ts. */
 import { Type, type Static } from 'typebox'
 import { operationsIn } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 import {
   array,
   arrayOfObjects,
@@ -80,7 +80,6 @@ export const SendEmail = object('An email to send.', {
 })
 export type SendEmail = Static<typeof SendEmail>
 
-/** POST /emails */
 export const EmailCreated = object('The accepted and stored email.', { id: Id })
 export type EmailCreated = Static<typeof EmailCreated>
 
@@ -94,7 +93,6 @@ export const SendBatch = array(
   { minItems: 1, maxItems: MAX_BATCH },
 )
 
-/** POST /emails/batch */
 export const BatchCreated = object('The accepted emails, and in permissive mode the refused ones.', {
   data: arrayOfObjects('The accepted emails, in the order of the request.', { id: Id }),
   errors: Type.Optional(
@@ -167,7 +165,7 @@ export const resendEmail = operation('POST /emails/:id/resend', {
   summary: 'Send an email again',
   description:
     "Creates a new email with the same sender, recipients, content and tags, subject to the same checks as any new email. Refused if the content is no longer stored, or if an SMTP message's header lists different recipients than its envelope. Not part of the hosted API.",
-  params: path({ id: pathId }),
+  params: byId,
   headers: repeatable,
   response: { 200: EmailCreated },
   errors: ['409'],

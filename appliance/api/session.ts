@@ -56,7 +56,6 @@ export const Session = object('The signed-in user, and the current team.', {
 })
 export type Session = Static<typeof Session>
 
-/** DELETE /session */
 export const SignedOut = object('The session was ended.', { object: kind('session'), deleted: Deleted })
 
 const step =

@@ -64,7 +64,6 @@ export const ProviderList = listOf(Provider, 'mailbox providers')
 
 const optional = (at: number) => optionalOrNull(number(at), NUMBER_SETTINGS[at]!.description)
 
-/** PATCH /providers/:id */
 export const UpdateProvider = object(
   'Missing settings stay the same; null restores the value of providers.toml.',
   {
@@ -77,7 +76,6 @@ export const UpdateProvider = object(
   },
 )
 
-/** POST /lanes/:id/pause */
 export const PauseLane = object('A pause.', {
   minutes: Type.Optional(
     integer('Length of the pause. Default: until resumed.', { minimum: 1, maximum: MAX_PAUSE_MINUTES }),

@@ -15,7 +15,7 @@ import { OTHER_TEAMS, type Finding as StoredFinding } from '../mail/finding.ts'
 import type { Assignment, Source as StoredSource } from '../mail/source.ts'
 import { timestampOrNull } from './timestamp.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId, pathText } from './parameters.ts'
+import { byId, path, pathText } from './parameters.ts'
 
 /** The result of a check. */
 export const Finding = object('A finding of a self-check.', {
@@ -65,17 +65,14 @@ const settings = {
   ),
   warm_up: Type.Optional(boolean('true: start the warm-up with a low daily limit · false: end the warm-up.')),
 }
-/** POST /sources */
 export const CreateSource = object('A sending IP to add.', {
   ip: string('An IP address of this machine.', { examples: ['192.0.2.1'] }),
   ...settings,
 })
-/** PATCH /sources/:ip */
 export const UpdateSource = object('The settings to change. Others stay the same.', {
   ...settings,
   state: Type.Optional(literals(['active', 'suspended'], 'No mail is sent from a suspended IP.')),
 })
-/** DELETE /sources/:ip */
 export const SourceDeleted = object('The removed sending IP.', {
   object: kind('source'),
   ip: string('The IP address.', { examples: ['192.0.2.1'] }),
@@ -96,14 +93,12 @@ export const PoolAssignment = object('A pool assignment.', {
 })
 export type PoolAssignment = Static<typeof PoolAssignment>
 export const PoolAssignmentList = listOf(PoolAssignment, 'assignments')
-/** POST /sources/assignments */
 export const CreatePoolAssignment = object('A pool assignment to create.', {
   team_id: optionalText('The id of a team; null: any.'),
   domain_id: optionalText('The id of a domain; null: any.'),
   stream: Type.Optional(about.stream),
   pool: string('The pool.', { examples: ['default'] }),
 })
-/** DELETE /sources/assignments/:id */
 export const PoolAssignmentDeleted = object('The removed pool assignment.', {
   object: kind('pool_assignment'),
   id: Id,
@@ -161,7 +156,7 @@ export const createPoolAssignment = operation('POST /sources/assignments', {
 })
 export const deletePoolAssignment = operation('DELETE /sources/assignments/:id', {
   summary: 'Remove a pool assignment',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: PoolAssignmentDeleted },
 })
 

@@ -23,7 +23,6 @@ import { SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 
 const reference = { object: kind('suppression'), id: Id }
 
-/** POST /suppressions */
 export const CreateSuppression = object('An address to suppress.', {
   email: string('The address.', { examples: ['steve@example.com'] }),
 })
@@ -78,7 +77,6 @@ export const SuppressionImport = object('The result of the import or preview.', 
 })
 export type SuppressionImport = Static<typeof SuppressionImport>
 
-/** DELETE /suppressions/:id */
 export const SuppressionDeleted = object('The removed suppression. The address can receive mail again.', {
   ...reference,
   deleted: Deleted,

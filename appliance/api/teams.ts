@@ -6,7 +6,7 @@ import { Id, listOf, Timestamp } from './shared.ts'
 import { Session } from './session.ts'
 import { MemberRemoved } from './members.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 import { timestamp } from './timestamp.ts'
 
 const name = string('Name of the team: 1 to 100 characters.')
@@ -23,15 +23,12 @@ export const Team = object('A team, which owns domains, keys and mail.', {
 })
 export type Team = Static<typeof Team>
 
-/** PATCH /team */
 export const UpdateTeam = object('The new name of the team.', { name })
 
-/** PATCH /team/security */
 export const UpdateTeamSecurity = object('Sign-in rules of the team.', {
   mfa_required: boolean('Whether its members need a second step.'),
 })
 
-/** POST /teams */
 export const CreateTeam = object('A new team.', { name })
 
 /** A team of the signed-in user, with their role. */
@@ -44,10 +41,8 @@ export const OwnTeam = object("One of the user's teams.", {
 })
 type OwnTeam = Static<typeof OwnTeam>
 
-/** GET /teams */
 export const OwnTeamList = listOf(OwnTeam, 'teams')
 
-/** POST /session/team */
 export const SwitchTeam = object('The team to switch to.', { team_id: Id })
 
 const operation = operationsIn('Dashboard')
@@ -102,7 +97,7 @@ export const leaveTeam = operation('DELETE /account/teams/:id', {
   access: 'people',
   summary: 'Leave a team',
   description: 'Ends your sessions in it. The only owner cannot leave. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: MemberRemoved },
   errors: ['404', '409'],
 })

@@ -59,14 +59,12 @@ const html = string('The HTML, with merge tags such as `{{{PRODUCT}}}`. At most 
   examples: ['<p>Your order: {{{PRODUCT}}}</p>'],
 })
 
-/** POST /templates */
 export const CreateTemplate = object('A template to create, with `html` or with `document`.', {
   name,
   html: Type.Optional(html),
   ...fields,
   document: DocumentInput,
 })
-/** PATCH /templates/:id */
 export const UpdateTemplate = object('What to change. Other fields stay the same.', {
   name: optionalOrNull(name, 'A new name; null: unchanged.'),
   html: optionalOrNull(html, 'New HTML; null: unchanged.'),
@@ -88,7 +86,6 @@ const summary = {
   updated_at: Timestamp,
   has_unpublished_versions: boolean('Whether the draft differs from what is sent.'),
 }
-/** An element of GET /templates. */
 export const TemplateSummary = object('A template, without its content.', {
   ...summary,
   emails: integer('Emails made from it in the last 30 days, at most 10,000.'),
@@ -119,7 +116,6 @@ const content = {
   document: StoredDocument,
   variables: array(TemplateVariable, 'The variables.'),
 }
-/** GET /templates/:id */
 export const Template = object(
   'A template with its draft, or with the published version if there is no newer draft.',
   {
@@ -141,12 +137,10 @@ const versionSummary = {
   updated_at: Timestamp,
   published_at: Nullable(Timestamp, 'When it was first published; null: never.'),
 }
-/** An element of GET /templates/:id/versions. */
 export const TemplateVersionSummary = object('A version of a template.', versionSummary)
 export type TemplateVersionSummary = Static<typeof TemplateVersionSummary>
 export const TemplateVersionList = listOf(TemplateVersionSummary, 'versions')
 export type TemplateVersionList = Static<typeof TemplateVersionList>
-/** GET /templates/:id/versions/:version_id */
 export const TemplateVersion = object('A version of a template, with its content.', {
   object: kind('template_version'),
   template_id: Id,
@@ -155,7 +149,6 @@ export const TemplateVersion = object('A version of a template, with its content
 })
 export type TemplateVersion = Static<typeof TemplateVersion>
 
-/** POST /templates/:id/test */
 export const TestTemplate = object('A test of a template.', {
   to: string('Who gets it: one address.'),
   variables: optionalOrNull(

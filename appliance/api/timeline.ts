@@ -5,7 +5,7 @@ import { LANE_REASONS, WAIT_REASONS, PAST_WAIT_REASONS } from '../mail/waiting.t
 import { DELIVERY_STATES, SUPPRESSION_ORIGINS } from '../mail/verdict.ts'
 import { operationsIn } from './operation.ts'
 import { presentReturnedMessage, ReturnedMessage } from './received.ts'
-import { path, pathId } from './parameters.ts'
+import { byId } from './parameters.ts'
 import { RecipientCounts, RecipientStatus } from './emails.ts'
 import {
   array,
@@ -236,7 +236,7 @@ export const getTimeline = operation('GET /emails/:id/timeline', {
   summary: 'Get the timeline of an email',
   description:
     'Every recipient with its delivery state, every attempt with its SMTP transcript, and every event. Not part of the hosted API.',
-  params: path({ id: pathId }),
+  params: byId,
   response: { 200: Timeline },
 })
 

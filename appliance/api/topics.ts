@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { SUBSCRIPTIONS, VISIBILITIES } from '../mail/audience.ts'
 import type { CountedTopic } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId, query, shortPage } from './parameters.ts'
+import { byId, query, shortPage } from './parameters.ts'
 import { integer, kind, literals, Nullable, object, optionalOrNull, optionalText, string } from './schemas.ts'
 import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { timestamp } from './timestamp.ts'
@@ -18,14 +18,12 @@ const byDefault = literals(
   'opt_in: everyone gets it until they opt out, also contacts that existed before · opt_out: only those who subscribed. Cannot be changed later.',
 )
 
-/** POST /topics */
 export const CreateTopic = object('A topic to create.', {
   name,
   default_subscription: byDefault,
   description: optionalText('At most 200 characters.'),
   visibility: optionalOrNull(visibility, VISIBILITY),
 })
-/** PATCH /topics/:id */
 export const UpdateTopic = object('What to change. Other fields stay the same.', {
   name: optionalText('A new name; null: unchanged.'),
   description: optionalText('A new description; null removes it.'),
@@ -43,15 +41,12 @@ const summary = {
   opted_in: integer('Contacts that subscribed to it.'),
   opted_out: integer('Contacts that opted out of it.'),
 }
-/** An element of GET /topics. */
 export const TopicSummary = object('A topic.', summary)
 export type TopicSummary = Static<typeof TopicSummary>
 export const TopicList = listOf(TopicSummary, 'topics')
-/** GET /topics/:id */
 export const Topic = object('A topic.', { object: kind('topic'), ...summary })
 export const TopicDeleted = object('The deleted topic.', { ...reference, deleted: Deleted })
 
-const params = path({ id: pathId })
 const operation = operationsIn('Topics')
 
 export const createTopic = operation('POST /topics', {
@@ -67,19 +62,19 @@ export const listTopics = operation('GET /topics', {
 })
 export const getTopic = operation('GET /topics/:id', {
   summary: 'Get a topic',
-  params,
+  params: byId,
   response: { 200: Topic },
 })
 export const updateTopic = operation('PATCH /topics/:id', {
   summary: 'Change a topic',
-  params,
+  params: byId,
   body: UpdateTopic,
   response: { 200: TopicRef },
 })
 export const deleteTopic = operation('DELETE /topics/:id', {
   summary: 'Delete a topic',
   description: 'The choices of contacts for it are deleted.',
-  params,
+  params: byId,
   response: { 200: TopicDeleted },
 })
 

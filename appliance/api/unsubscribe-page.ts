@@ -35,7 +35,6 @@ export const UnsubscribePage = object('How the preference page looks.', {
 })
 export type UnsubscribePage = Static<typeof UnsubscribePage>
 
-/** PATCH /unsubscribe-page */
 export const UpdateUnsubscribePage = Type.Partial(
   Type.Object({
     words: record(

@@ -9,7 +9,18 @@ import type {
   WebhookDelivery as StoredDelivery,
 } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
-import { choice, limit, patternParameter, page, path, pathId, pathText, query, text } from './parameters.ts'
+import {
+  byId,
+  choice,
+  limit,
+  page,
+  path,
+  pathId,
+  pathText,
+  patternParameter,
+  query,
+  text,
+} from './parameters.ts'
 import { array, boolean, integer, kind, literals, Nullable, object, record, string } from './schemas.ts'
 import { Id, listOf, Timestamp } from './shared.ts'
 import { timestamp, timestampOrNull } from './timestamp.ts'
@@ -53,11 +64,9 @@ const event = {
     'The latest request, including those before a replay; null: none yet. Not part of the hosted API.',
   ),
 }
-/** An element of GET /webhooks/:id/events. */
 export const WebhookEventSummary = object('A webhook delivery.', event)
 export type WebhookEventSummary = Static<typeof WebhookEventSummary>
 export const WebhookEventList = listOf(WebhookEventSummary, 'events')
-/** GET /webhooks/:id/events/:event_id */
 export const WebhookEvent = object('A webhook delivery.', {
   object: kind('webhook_event'),
   ...event,
@@ -68,14 +77,12 @@ export const WebhookEvent = object('A webhook delivery.', {
   }),
 })
 export type WebhookEvent = Static<typeof WebhookEvent>
-/** POST /webhooks/:id/events/:event_id/replay */
 export const WebhookEventRef = object('The event that is sent again.', {
   object: kind('webhook_event'),
   id: MessageId,
 })
 
 const fields = (what: string) => record(Type.String(), what)
-/** An element of GET /webhooks/:id/events/:event_id/attempts and GET /webhooks/:id/attempts. */
 export const WebhookAttempt = object('A request to a webhook, and its response.', {
   id: Id,
   event_id: MessageId,
@@ -91,7 +98,6 @@ export const WebhookAttempt = object('A request to a webhook, and its response.'
 export type WebhookAttempt = Static<typeof WebhookAttempt>
 export const WebhookAttemptList = listOf(WebhookAttempt, 'attempts')
 
-/** POST /webhooks/:id/replay */
 export const ReplayWebhook = object('Selected events, or a time range.', {
   event_ids: Type.Optional(
     array(
@@ -117,7 +123,6 @@ export const WebhookReplayed = object('The events that are sent again.', {
   id: Id,
   events: integer('Number of events that will be sent.'),
 })
-/** POST /webhooks/:id/ping */
 export const WebhookPinged = object('The result of a test event.', {
   object: kind('webhook_event'),
   id: MessageId,
@@ -127,7 +132,6 @@ export const WebhookPinged = object('The result of a test event.', {
 export type WebhookPinged = Static<typeof WebhookPinged>
 
 const operation = operationsIn('Webhooks')
-const params = path({ id: pathId })
 const MESSAGE = /^msg_[0-9a-f]{32}$/
 const eventParams = path({
   id: pathId,
@@ -142,20 +146,20 @@ export const pingWebhook = operation('POST /webhooks/:id/ping', {
   summary: 'Send a test event',
   description:
     'Sends one `webhook.ping` now and returns the result, after at most 15 seconds. Not part of the hosted API.',
-  params,
+  params: byId,
   response: { 200: WebhookPinged },
 })
 export const replayWebhook = operation('POST /webhooks/:id/replay', {
   summary: 'Replay selected events or a time range',
   description:
     'With `event_ids`: sends these events again with the same ids. With `since`: sends all events in the range that the webhook subscribes to, including events it was never sent, from before it existed or while it was disabled. Not part of the hosted API.',
-  params,
+  params: byId,
   body: ReplayWebhook,
   response: { 200: WebhookReplayed },
 })
 export const listWebhookEvents = operation('GET /webhooks/:id/events', {
   summary: 'List the webhook deliveries of a webhook',
-  params,
+  params: byId,
   querystring: query({
     limit,
     after: cursor('The page after this id, exclusive.'),
@@ -185,7 +189,7 @@ export const listWebhookEventAttempts = operation('GET /webhooks/:id/events/:eve
 export const listWebhookAttempts = operation('GET /webhooks/:id/attempts', {
   summary: 'List all requests to a webhook',
   description: 'Includes the responses. Not part of the hosted API.',
-  params,
+  params: byId,
   querystring: query(page),
   response: { 200: WebhookAttemptList },
 })

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { WEBHOOK_EVENTS } from '../mail/webhook.ts'
 import type { Webhook as StoredWebhook, WebhookRequests as StoredRequests } from '../storage/storage.ts'
 import { operationsIn } from './operation.ts'
-import { path, pathId, query, shortPage } from './parameters.ts'
+import { byId, query, shortPage } from './parameters.ts'
 import {
   array,
   boolean,
@@ -36,7 +36,6 @@ const secret = string('The secret that signs its requests.', {
   examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
 })
 
-/** POST /webhooks */
 export const CreateWebhook = object('A webhook to create.', {
   endpoint,
   events: given,
@@ -49,7 +48,6 @@ export const WebhookCreated = object('The webhook and its signing secret.', {
   ...reference,
   signing_secret: secret,
 })
-/** PATCH /webhooks/:id */
 export const UpdateWebhook = object('The settings to change. Others stay the same.', {
   endpoint: optionalOrNull(endpoint, 'A new URL; null: unchanged.'),
   events: optionalOrNull(given, 'New event types; null: unchanged.'),
@@ -85,11 +83,9 @@ const summary = { ...setting, requests_last_day: requests }
 export const WebhookSetting = object('A webhook.', setting)
 export type WebhookSetting = Static<typeof WebhookSetting>
 
-/** An element of GET /webhooks. */
 export const WebhookSummary = object('A webhook.', summary)
 export type WebhookSummary = Static<typeof WebhookSummary>
 export const WebhookList = listOf(WebhookSummary, 'webhooks')
-/** GET /webhooks/:id */
 export const Webhook = object('A webhook.', {
   object: kind('webhook'),
   ...summary,
@@ -97,11 +93,9 @@ export const Webhook = object('A webhook.', {
   old_secret_until: Nullable(Timestamp, 'Until when the previous secret also signs.'),
 })
 export type Webhook = Static<typeof Webhook>
-/** DELETE /webhooks/:id */
 export const WebhookDeleted = object('The removed webhook.', { ...reference, deleted: Deleted })
 
 const operation = operationsIn('Webhooks')
-const params = path({ id: pathId })
 
 export const createWebhook = operation('POST /webhooks', {
   summary: 'Create a webhook',
@@ -116,25 +110,25 @@ export const listWebhooks = operation('GET /webhooks', {
 })
 export const getWebhook = operation('GET /webhooks/:id', {
   summary: 'Get a webhook with its secret',
-  params,
+  params: byId,
   response: { 200: Webhook },
 })
 export const updateWebhook = operation('PATCH /webhooks/:id', {
   summary: 'Change, enable or disable a webhook',
-  params,
+  params: byId,
   body: UpdateWebhook,
   response: { 200: WebhookRef },
 })
 export const deleteWebhook = operation('DELETE /webhooks/:id', {
   summary: 'Remove a webhook',
   description: 'It receives no more events. Its log is deleted.',
-  params,
+  params: byId,
   response: { 200: WebhookDeleted },
 })
 export const rotateWebhookSecret = operation('POST /webhooks/:id/signing-secret/rotate', {
   summary: 'Rotate the signing secret of a webhook',
   description: 'For 24 hours, requests carry two signatures: of the new and the old secret.',
-  params,
+  params: byId,
   response: { 200: WebhookCreated },
 })
 
