@@ -99,6 +99,9 @@ const GRAPH = ['main.ts', 'compose.ts']
 /** Files behind a folder's door that the object graph alone may reach: the real adapters. */
 const ADAPTERS = [
   'dns/resolver.ts',
+  'storage/bodies.ts',
+  'storage/bucket/bucket.ts',
+  'storage/layered-bodies.ts',
   'storage/lookup-cache.ts',
   'storage/disk-guard.ts',
   'storage/postgres/postgres.ts',
@@ -119,6 +122,7 @@ const PACKAGES: Record<string, string[]> = {
   '@simplewebauthn/server': ['accounts/passkeys.ts'],
   otpauth: ['accounts/totp.ts'],
   'age-encryption': ['storage/backup/archive.ts'],
+  aws4fetch: ['storage/bucket/requests.ts'],
   'better-sqlite3': ['storage/sqlite/', 'storage/backup/copy.ts'],
   'chrono-node': ['intake/schedule.ts'],
   commander: ['main.ts', 'commands/'],

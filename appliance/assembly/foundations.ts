@@ -103,6 +103,7 @@ export async function openSharedResources(
   const { storage: opened, writes } = await openDaemonStorage(config, {
     instruments,
     clock,
+    logger: log,
     onLost: options.onLost,
     migrations: options.program?.migrations,
     onEvents: () => wake(),

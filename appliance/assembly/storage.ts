@@ -24,6 +24,7 @@ import {
   createPostgresSealing,
   openPostgresReader,
   type PostgresTarget,
+  type StorageLog,
 } from '../storage/postgres/postgres.ts'
 import { cacheLookups } from '../storage/lookup-cache.ts'
 import { guardDiskSpace, type DiskSpaceOptions } from '../storage/disk-guard.ts'
@@ -54,6 +55,7 @@ import type {
   Snapshot,
   Storage,
 } from '../storage/storage.ts'
+import { createBodies } from './bodies.ts'
 import { loadOrCreateNodeId } from './node-id.ts'
 import { databaseName, loadPostgresTarget } from './postgres.ts'
 import { VERSION } from './version.ts'
@@ -72,6 +74,8 @@ interface OpenOptions {
   migrations?: string | undefined
   /** Whether the caller has locked the data directory, and no client is served yet. */
   alone?: boolean
+  /** Where to report what happens in the background. */
+  logger?: StorageLog | undefined
 }
 
 /**
@@ -80,11 +84,11 @@ interface OpenOptions {
  */
 export async function openStorage(
   config: Config,
-  { onLost, onEvents, migrations, alone = false }: OpenOptions = {},
+  { onLost, onEvents, migrations, logger, alone = false }: OpenOptions = {},
 ): Promise<SqliteStorage> {
   const refused = armCrashPoint(process.env, config.data_dir)
   if (refused !== undefined) throw new StartupError(refused)
-  const engine = await orCannotStart(openEngine(config, { onLost, onEvents, migrations, alone }))
+  const engine = await orCannotStart(openEngine(config, { onLost, onEvents, migrations, logger, alone }))
   try {
     return cacheLookups(sealStorage(engine, await orCannotStart(unlockSecrets(config, alone))))
   } catch (error) {
@@ -99,11 +103,12 @@ async function openEngine(
 ): Promise<SqliteStorage> {
   const { data_dir: dataDir } = config
   const target = loadPostgresTarget(config)
-  if (target === undefined) return openSqlite({ dataDir, ...listeners })
+  const bodies = await createBodies(config, { isServing: alone === true, logger: listeners.logger })
+  if (target === undefined) return openSqlite({ dataDir, bodies, ...listeners })
   // The data directory is for keys, certificates and uploaded files, which stay on this machine.
   await makeDirectory(dataDir)
   const lock = alone ? { node: await loadOrCreateNodeId(config) } : undefined
-  return openPostgres({ ...target, lock, dataDir, migrations, ...listeners })
+  return openPostgres({ ...target, lock, dataDir, migrations, bodies, ...listeners })
 }
 
 /** Opens the storage for reading only: creates, migrates and writes nothing. Secrets stay encrypted. */
@@ -215,7 +220,14 @@ export async function createBackup(
   const configuration = await configurationFiles(config, source)
   const masterKey = (id: string) => (withKey ? readGeneratedKeyFile(keyPlaces(config), id) : undefined)
   return createBackupArchive(
-    { ...options, dataDir: config.data_dir, configuration, version: VERSION, masterKey },
+    {
+      ...options,
+      dataDir: config.data_dir,
+      hasBucket: config.s3.bucket !== undefined,
+      configuration,
+      version: VERSION,
+      masterKey,
+    },
     now,
   )
 }

@@ -1,4 +1,5 @@
 import type { ConfigError } from './complaint.ts'
+import { checkBucket } from './cross-check-s3.ts'
 import type { ConfiguredValue } from './environment.ts'
 import { splitPostgresUrl } from './postgres-url.ts'
 import { checkProviders, type ProviderTable } from './sign-in.ts'
@@ -20,6 +21,7 @@ export function crossCheck(
       'tls.cert and tls.key belong together: set both or neither.',
     )
   for (const { key, message } of checkStorage(values, given)) complain(key, message)
+  for (const { key, message } of checkBucket(values, given)) complain(key, message)
   for (const { key, message } of checkAcme(values, given)) complain(key, message)
   for (const { key, message } of checkListeners(values, given)) complain(key, message)
   for (const { key, message } of checkAlerts(values, given)) complain(key, message)

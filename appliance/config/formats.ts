@@ -137,6 +137,22 @@ export const FORMATS: Record<string, Format> = {
       'a URL such as postgres://posthaste@db.example.com/posthaste, with "host" as the only possible parameter',
     test: (text) => splitPostgresUrl(text) !== undefined,
   },
+  's3-bucket': {
+    expected: 'the name of a bucket: 3 to 63 lowercase letters, digits, hyphens and periods',
+    test: (text) => /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(text) && !text.includes('..'),
+  },
+  's3-prefix': {
+    expected: 'empty, or letters, digits, hyphens, periods and slashes, with a slash at the end',
+    test: (text) => text.length <= 200 && /^([a-z0-9_-][a-z0-9._-]*\/)*$/i.test(text),
+  },
+  's3-region': {
+    expected: 'a region such as eu-central-1',
+    test: (text) => /^[a-z0-9-]{1,64}$/i.test(text),
+  },
+  's3-key': {
+    expected: 'an access key ID, without spaces, commas and slashes',
+    test: (text) => /^[!-~]{1,128}$/.test(text) && !/[,/]/.test(text),
+  },
   'provider-id': {
     expected: 'up to 32 lowercase letters, digits and hyphens, such as google',
     test: (text) => /^[a-z0-9][a-z0-9-]{0,31}$/.test(text),

@@ -4,7 +4,7 @@ import { acmeSection } from './schema-acme.ts'
 import { nameserverSection } from './schema-nameserver.ts'
 import { smtpSection } from './schema-smtp.ts'
 import { alertsSection } from './schema-alerts.ts'
-import { storageSection } from './schema-storage.ts'
+import { s3Section, secretsSection, storageSection } from './schema-storage.ts'
 import { section, stringList } from './formats.ts'
 
 /**
@@ -26,15 +26,8 @@ export const ConfigSchema = Type.Object(
         'Directory for the SQLite database, large messages, keys and certificates. Created at the first start, readable only by the service.',
     }),
     storage: storageSection,
-    secrets: section('The master key that encrypts stored secrets (docs/security.md).', {
-      master_key_file: Type.Optional(
-        Type.String({
-          format: 'absolute-path',
-          description:
-            'File with the key: 32 bytes in base64, readable only by the service. Default: the environment variable POSTHASTE_MASTER_KEY, then the systemd credential posthaste-master-key, then master.key in data_dir, which is created at the first start.',
-        }),
-      ),
-    }),
+    s3: s3Section,
+    secrets: secretsSection,
     http: section('REST API and dashboard.', {
       listen: stringList(
         'Addresses to listen on, host:port. The API is at the root, the dashboard under /dashboard.',

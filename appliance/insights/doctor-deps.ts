@@ -19,7 +19,7 @@ export interface DoctorDeps {
         | 'listDiskDays'
         | 'databaseServer'
       > &
-        Partial<Pick<Storage, 'listNodes'>>)
+        Partial<Pick<Storage, 'listNodes' | 'probeBodies'>>)
     | { unavailable: string | null }
   resolver: Resolver
   /** ID of this node, if others share the storage. A node can check only its own sending IPs. */

@@ -23,6 +23,7 @@ import {
   evaluateSpf,
   explainHeloSpf,
 } from '../sources/sources.ts'
+import { checkBodies } from './bodies.ts'
 import { checkIssuance, evaluateCertificate, readCertificates } from './certificate.ts'
 import { probeAddress } from './connect.ts'
 import { evaluateForecast, measureForecast } from './disk-forecast.ts'
@@ -69,6 +70,7 @@ export async function runChecks(
     examineMilters(deps),
     checkNameserver(deps),
     'unavailable' in deps.storage ? [] : examineCluster(deps.storage, deps.clock.now()),
+    examineBodies(deps),
     // The blocklists for the host's own domain are queried with its host name.
     ...known.domains.map(({ domain, otherTeam }) =>
       examineDomain(
@@ -307,6 +309,11 @@ const examineMilters = ({ config: { inbound } }: DoctorDeps): Promise<Finding[]>
       evaluateMilter(await pingMilter(milter), { milter, unavailable: inbound.milter_unavailable }),
     ),
   )
+
+const examineBodies = async ({ storage, config }: DoctorDeps): Promise<Finding[]> =>
+  'unavailable' in storage || !storage.probeBodies
+    ? []
+    : checkBodies({ probeBodies: storage.probeBodies }, config.storage.bodies)
 
 /** Forecasts the disk usage; empty if the usage is unknown. */
 async function examineForecast({ storage, clock, config }: DoctorDeps): Promise<Finding[]> {

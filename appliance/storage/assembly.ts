@@ -3,7 +3,7 @@ import { crashPoint } from '../watch/crash-points.ts'
 import type { LargeMessageStore } from './bodies.ts'
 import type { PurgeRowsResult } from './retention.ts'
 import type { StoreArgs, StoredEmail, StoreReportArgs } from './spool/put.ts'
-import { copyForRow, storeLarge } from './engine/large-messages.ts'
+import { copyForRow, removeAll, storeLarge } from './engine/large-messages.ts'
 import { createReceivedFileMethods } from './engine/received-files.ts'
 import type { Thread } from './engine/thread.ts'
 import type {
@@ -59,6 +59,9 @@ export function createReadOnlyStorage(reader: Thread): ReadOnlyStorage {
   return { ...methods, close: () => reader.close() }
 }
 
+/** How often messages without a row are removed, in milliseconds, besides at the start. */
+const SWEEP_MS = 24 * 60 * 60 * 1000
+
 class Assembly {
   readonly storage: EngineStorage
   readonly #writer: Thread
@@ -66,6 +69,7 @@ class Assembly {
   readonly #bodies: LargeMessageStore
   readonly #databaseServer: Storage['databaseServer']
   readonly #unfinished = new Set<Promise<unknown>>()
+  readonly #sweeping: NodeJS.Timeout
   #closed: Promise<void> | undefined
 
   constructor({ writer, reader, bodies, logger, databaseServer = async () => null }: Parts) {
@@ -75,6 +79,8 @@ class Assembly {
     this.#bodies = bodies
     this.storage = this.#port()
     void this.#track(this.#sweep(logger))
+    this.#sweeping = setInterval(() => void this.#track(this.#sweep(logger)), SWEEP_MS)
+    this.#sweeping.unref()
   }
 
   #port(): EngineStorage {
@@ -103,6 +109,7 @@ class Assembly {
         waiting: this.#writer.waiting + this.#reader.waiting,
       }),
       databaseServer: () => this.#open(() => this.#databaseServer()),
+      probeBodies: () => this.#open(async () => (await this.#bodies.probe?.()) ?? null),
       close: () => (this.#closed ??= this.#close()),
     }
   }
@@ -189,7 +196,7 @@ class Assembly {
   ): Promise<PurgeResult> {
     const { files, ...purged } = await this.#writer.call<PurgeRowsResult>(method, args, now)
     if (purged.count > 0) crashPoint('retention')
-    for (const emailId of files) await this.#bodies.remove(emailId)
+    await removeAll(this.#bodies, files)
     return purged
   }
 
@@ -205,8 +212,10 @@ class Assembly {
   }
 
   async #close(): Promise<void> {
+    clearInterval(this.#sweeping)
     await Promise.resolve()
     await Promise.allSettled(this.#unfinished)
+    this.#bodies.close?.()
     // Close the reader first, because a checkpoint can't empty the log while another connection reads from it.
     await this.#reader.close()
     await this.#writer.close()

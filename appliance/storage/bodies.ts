@@ -29,6 +29,36 @@ export interface LargeMessageStore {
    * @returns number of messages removed
    */
   sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number>
+  /** Writes, reads and deletes a message on the server that stores them. Only for stores on a server. */
+  readonly probe?: (() => Promise<BodyStoreStatus>) | undefined
+  /** Closes connections. */
+  close?(): void
+}
+
+/** The server that stores large messages, for operators. */
+export interface BodyStoreStatus {
+  bucket: string
+  endpoint: string
+  /** Time in milliseconds that it took to write, read and delete a message. */
+  respondedIn: number
+}
+
+/** The bytes of a message are missing. The message says where they should be. */
+export class MissingMessage extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'MissingMessage'
+  }
+}
+
+/** All messages are rows, because PostgreSQL itself stores large values separately. */
+export const noBodies: LargeMessageStore = {
+  largestRow: Infinity,
+  begin: async () => undefined,
+  put: () => Promise.reject(new Error('Messages are rows in this database.')),
+  read: () => Promise.reject(new MissingMessage('The message of this email is missing in the database.')),
+  remove: async () => undefined,
+  sweep: async () => 0,
 }
 
 /**
@@ -104,10 +134,9 @@ export class MessageFiles implements LargeMessageStore {
     try {
       return await readFile(path)
     } catch (error) {
-      throw new Error(
-        `The message of email ${emailId} should be in ${path}: ${(error as Error).message}. Restore the file from a backup.`,
-        { cause: error },
-      )
+      const text = `The message of email ${emailId} should be in ${path}: ${(error as Error).message}. Restore the file from a backup.`
+      const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+      throw new (isMissing ? MissingMessage : Error)(text, { cause: error })
     }
   }
 

@@ -6,6 +6,7 @@
  * Code outside this folder doesn't know the engine, and uses no rows or transactions. Each noun has a file with its
  * types, reads, writes and SQL. The methods below are derived from the nouns (nouns.ts).
  */
+import type { BodyStoreStatus } from './bodies.ts'
 import type { Erasure, ErasurePreview, ErasurePreviewArgs } from './erasures/erasures.ts'
 import type { methodsByNoun } from './nouns.ts'
 import type { Step } from './queue/matching.ts'
@@ -14,6 +15,7 @@ import type { ReportRef } from './reports.ts'
 import type { PurgeArgs, PurgeResult } from './retention.ts'
 import type { NewEmail, PutArgs, PutResult } from './spool/put.ts'
 
+export type { BodyStoreStatus } from './bodies.ts'
 export type { RevokedSignInMethods, User } from './accounts.ts'
 export type { ApiKey } from './api-keys.ts'
 export type { Permission } from './values.ts'
@@ -268,6 +270,11 @@ export interface DatabaseServer {
 export interface Storage extends ReadMethods, WriteMethods, MessageMethods {
   /** Returns version, size and connections of the database server; null for SQLite. */
   databaseServer(): Promise<DatabaseServer | null>
+  /**
+   * Writes, reads and deletes a message in the bucket for large messages; null if there is no bucket.
+   * @throws StorageFailure if the bucket can't be used; the message says why
+   */
+  probeBodies(): Promise<BodyStoreStatus | null>
   /** Finishes pending calls and closes the engine. */
   close(): Promise<void>
 }

@@ -172,7 +172,7 @@ test('a broadcast waits while the disk is full, and resumes by itself', async (c
   const { TMPDIR } = process.env
   process.env.TMPDIR = disk
   await open({
-    config: { storage: { engine: 'sqlite', min_free_mb: 16, reserve_mb: 0 } },
+    config: { storage: { engine: 'sqlite', bodies: 'engine', min_free_mb: 16, reserve_mb: 0 } },
   })
   if (TMPDIR === undefined) delete process.env.TMPDIR
   else process.env.TMPDIR = TMPDIR

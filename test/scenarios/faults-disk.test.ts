@@ -50,7 +50,7 @@ describe('a full disk', () => {
       world,
       log,
       config: {
-        storage: { engine: 'sqlite', min_free_mb: 16, reserve_mb: 0 },
+        storage: { engine: 'sqlite', bodies: 'engine', min_free_mb: 16, reserve_mb: 0 },
         smtp: { starttls: ['127.0.0.1:0'] } as never,
       },
     })

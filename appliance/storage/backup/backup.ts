@@ -42,6 +42,8 @@ export interface BackupOptions {
   file: string
   /** Whether to include bodies and messages of final emails. Those of queued emails are always included. */
   bodies: boolean
+  /** Whether messages may also be in a bucket, which the backup doesn't include. */
+  hasBucket?: boolean | undefined
   /** Whether to restore the backup into a scratch directory and check it. */
   verify: boolean
   /** The configuration and the files that it names, to include in the backup. */
@@ -165,7 +167,7 @@ async function makeArchive(
  * retention deleted in the meantime.
  */
 async function* archiveOf(
-  { dataDir, configuration, key }: BackupOptions & { key: Buffer | undefined },
+  { dataDir, configuration, key, hasBucket = false }: BackupOptions & { key: Buffer | undefined },
   db: Connection,
   manifest: Manifest,
 ): AsyncGenerator<Buffer> {
@@ -182,7 +184,8 @@ async function* archiveOf(
   }
   for (const id of listEmailsInFiles(db)) {
     const name = `${MESSAGES_FOLDER}/${id.slice(-2)}/${id}`
-    const found = await openMessage(join(dataDir, name), id, dataDir)
+    const found = await openMessage(join(dataDir, name), id, { dataDir, hasBucket })
+    if (found === 'in-bucket') continue
     if (found) yield* streamed(name, found, manifest)
     else deleteMessage(db, id)
   }
@@ -220,7 +223,11 @@ async function* streamed(name: string, file: FileHandle, manifest: Manifest): As
 }
 
 /** Opens the file of a message; undefined if retention deleted it after the database was copied. */
-async function openMessage(path: string, emailId: string, dataDir: string): Promise<FileHandle | undefined> {
+async function openMessage(
+  path: string,
+  emailId: string,
+  { dataDir, hasBucket }: { dataDir: string; hasBucket: boolean },
+): Promise<FileHandle | 'in-bucket' | undefined> {
   try {
     return await open(path, 'r')
   } catch (error) {
@@ -232,6 +239,7 @@ async function openMessage(path: string, emailId: string, dataDir: string): Prom
   } finally {
     live.close()
   }
+  if (hasBucket) return 'in-bucket'
   throw new StorageRefused(
     `The message of email ${emailId} should be in ${path}, but that file is missing. Restore the file from an older backup, or drop the email.`,
   )

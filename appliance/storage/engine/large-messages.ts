@@ -25,13 +25,16 @@ export async function storeLarge<T>(
   isStored: (result: T) => boolean,
 ): Promise<T> {
   const written: string[] = []
-  const takeBack = () => Promise.all(written.map((id) => bodies.remove(id)))
+  // A failure is harmless, because the sweep removes messages without rows.
+  const takeBack = () => Promise.allSettled(written.map((id) => bodies.remove(id)))
+  const write = async ({ id, bytes }: { id: string; bytes: Uint8Array }): Promise<void> => {
+    await bodies.put(id, bytes)
+    written.push(id)
+    crashPoint('message-file')
+  }
   try {
-    for (const { id, bytes } of messages.filter((one) => isLarge(bodies, one.bytes))) {
-      await bodies.put(id, bytes)
-      written.push(id)
-      crashPoint('message-file')
-    }
+    const writes = messages.filter((one) => isLarge(bodies, one.bytes)).map(write)
+    await settleAll(writes)
     const result = await store()
     if (!isStored(result)) await takeBack()
     return result
@@ -41,4 +44,15 @@ export async function storeLarge<T>(
     if (!ofRows || error.kind !== 'ambiguous') await takeBack()
     throw ofRows ? error : new StorageFailure(toFailure(error))
   }
+}
+
+/** Removes the messages of some emails. Attempts all before it rejects. */
+export async function removeAll(bodies: LargeMessageStore, ids: readonly string[]): Promise<void> {
+  await settleAll(ids.map((id) => bodies.remove(id)))
+}
+
+/** Waits for all, then rejects with the first error if there is one. */
+async function settleAll(work: Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(work)).find((result) => result.status === 'rejected')
+  if (failed) throw failed.reason
 }

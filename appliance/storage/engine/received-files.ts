@@ -4,11 +4,11 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { createEraser, type Eraser } from '../../mail/erasure.ts'
-import type { LargeMessageStore } from '../bodies.ts'
+import { type LargeMessageStore, MissingMessage } from '../bodies.ts'
 import type { ErasureStepResult, FilesToSearch } from '../erasures/erasures.ts'
 import type { StoredReceivedEmail } from '../received-emails.ts'
 import type { Erasure, MessageMethods } from '../storage.ts'
-import { copyForRow, isLarge, storeLarge } from './large-messages.ts'
+import { copyForRow, isLarge, removeAll, storeLarge } from './large-messages.ts'
 import type { Thread } from './thread.ts'
 
 type Methods = Pick<
@@ -34,7 +34,7 @@ export function createReceivedFileMethods(parts: Parts): Methods {
 
     async purgeReceived(args, now) {
       const purged = await writer.call<{ count: number; files: string[] }>('purgeReceived', args, now)
-      for (const id of purged.files) await bodies.remove(id)
+      await removeAll(bodies, purged.files)
       return purged.count
     },
 
@@ -43,7 +43,7 @@ export function createReceivedFileMethods(parts: Parts): Methods {
     async eraseStep(args, now): Promise<Erasure | undefined> {
       const searched = await search(parts, args, now)
       const step = await writer.call<ErasureStepResult | undefined>('eraseStep', { ...args, searched }, now)
-      for (const id of step?.files ?? []) await bodies.remove(id)
+      await removeAll(bodies, step?.files ?? [])
       return step?.erasure
     },
 
@@ -74,7 +74,10 @@ async function keep(
   if (kept !== 'kept' || ids.length === 0) return kept
   // Emails to domains that don't keep content have rows but no files, so remove the files that no row refers to.
   const referred = new Set(await reader.call<string[]>('messagesInFiles', { ids }, now))
-  for (const id of ids) if (!referred.has(id)) await bodies.remove(id)
+  await removeAll(
+    bodies,
+    ids.filter((id) => !referred.has(id)),
+  )
   return kept
 }
 
@@ -100,8 +103,7 @@ async function search(
  * address.
  */
 function nothingThere(error: unknown): Uint8Array {
-  const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
-  if (code === 'ENOENT') return new Uint8Array()
+  if (error instanceof MissingMessage) return new Uint8Array()
   throw error
 }
 

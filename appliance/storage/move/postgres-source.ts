@@ -21,7 +21,8 @@ export class PostgresSource implements Source {
   }
 
   /**
-   * Refuses a database with another schema than this program, with several nodes, or that is being filled.
+   * Refuses a database with another schema than this program, with several nodes, with messages in a bucket, or that
+   * is being filled.
    * @throws StorageRefused
    */
   refuseUnsuitable(): void {
@@ -38,6 +39,13 @@ export class PostgresSource implements Source {
     if (nodes > 1)
       throw new StorageRefused(
         `SQLite has one node, but the database of storage.url has ${nodes}. Nothing was changed. Remove the others, with their sending IPs: posthaste node forget NAME`,
+      )
+    const { stored } = this.#one<{ stored: number }>(
+      'select (select count(*) from messages where body is null) + (select count(*) from received_emails where in_file = 1) as stored',
+    )
+    if (stored > 0)
+      throw new StorageRefused(
+        `${stored} messages are in the bucket of [s3], which migrate-storage doesn't move. Nothing was changed. Set storage.bodies = "engine", and run it again when retention has deleted them.`,
       )
   }
 

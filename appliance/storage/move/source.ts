@@ -109,7 +109,7 @@ export class MoveSource implements Source {
       return readFileSync(path)
     } catch (error) {
       throw new StorageRefused(
-        `The message of email ${emailId} should be in ${path}: ${(error as Error).message}. Restore the file from a backup.`,
+        `The message of email ${emailId} should be in ${path}: ${(error as Error).message}. Restore the file from a backup. If it is in the bucket of [s3], wait until retention has deleted it: migrate-storage moves no messages in a bucket.`,
       )
     }
   }

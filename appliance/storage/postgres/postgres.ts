@@ -1,6 +1,6 @@
 /** The storage on a PostgreSQL server, with the same threads and methods as on SQLite. */
 import { assembleStorage, createReadOnlyStorage, type EngineStorage, type StorageLog } from '../assembly.ts'
-import type { LargeMessageStore } from '../bodies.ts'
+import { type LargeMessageStore, noBodies } from '../bodies.ts'
 import type { DatabaseServer, ReadOnlyStorage } from '../storage.ts'
 import { StorageFailure, StorageRefused, type StorageLost } from '../engine/failures.ts'
 import { Thread } from '../engine/thread.ts'
@@ -15,6 +15,7 @@ export { moveToSqlite } from '../move/back.ts'
 export { moveToPostgres } from '../move/move.ts'
 export { createPostgresSealing } from './sealing.ts'
 export { newestPostgresSchema } from './migrate.ts'
+export type { StorageLog } from '../assembly.ts'
 export type { PostgresTarget } from './client.ts'
 
 export interface PostgresOptions extends PostgresTarget {
@@ -34,16 +35,8 @@ export interface PostgresOptions extends PostgresTarget {
   onLost?: ((error: StorageLost) => void) | undefined
   /** Called after each commit that stored events. */
   onEvents?: (() => void) | undefined
-}
-
-/** All messages are rows, because PostgreSQL itself stores large values separately. */
-const noBodies: LargeMessageStore = {
-  largestRow: Infinity,
-  begin: async () => undefined,
-  put: () => Promise.reject(new Error('Messages are rows in this database.')),
-  read: () => Promise.reject(new Error('The message of this email is missing in the database.')),
-  remove: async () => undefined,
-  sweep: async () => 0,
+  /** Where to store large messages. By default, all messages are in the database. */
+  bodies?: LargeMessageStore | undefined
 }
 
 /**
@@ -53,7 +46,7 @@ const noBodies: LargeMessageStore = {
  * or is locked
  */
 export async function openPostgres(options: PostgresOptions): Promise<EngineStorage> {
-  const { url, others, tls, lock, dataDir, migrations, logger, onEvents } = options
+  const { url, others, tls, lock, dataDir, migrations, logger, onEvents, bodies = noBodies } = options
   const target: PostgresTarget = { url, others, tls }
   let told = false
   const onLost = (error: StorageLost): void => {
@@ -78,7 +71,8 @@ export async function openPostgres(options: PostgresOptions): Promise<EngineStor
       const server = await reader.call<Omit<DatabaseServer, 'respondedIn'>>('databaseServer', {}, 0)
       return { ...server, respondedIn: Math.round(performance.now() - begun) }
     }
-    const storage = assembleStorage({ writer, reader, bodies: noBodies, logger, databaseServer })
+    await bodies.begin()
+    const storage = assembleStorage({ writer, reader, bodies, logger, databaseServer })
     return withHeartbeat(storage, new Session(target, 'begin'), newestPostgresSchema(migrations))
   } catch (error) {
     await writer.close()

@@ -11,6 +11,7 @@ const root = join(import.meta.dirname, '../../../appliance')
  */
 const HTTP_CLIENTS: Record<string, string> = {
   'wire/fetch.ts': 'the guarded client: attachments, MTA-STS policies, TLS reports',
+  'storage/bucket/requests.ts': 'asks the S3 server that the operator configured, with its own limits',
   'wire/post.ts': 'the guarded client that keeps connections open: webhooks',
   'accounts/github.ts': 'asks a provider that the operator configured, through openid-client',
   'certificates/exchange.ts':
