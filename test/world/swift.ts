@@ -3,7 +3,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
-import { tmpdir, userInfo } from 'node:os'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -71,6 +71,7 @@ const FILTERS = [
   'catch_errors',
   'gatekeeper',
   'healthcheck',
+  'cache',
   'listing_formats',
   's3api',
   'tempauth',
@@ -84,17 +85,20 @@ pipeline = ${FILTERS.join(' ')} proxy-server
 [app:proxy-server]
 use = egg:swift#proxy
 account_autocreate = true
-${FILTERS.map((name) => `[filter:${name}]\nuse = egg:swift#${name}\n${OPTIONS[name] ?? ''}`).join('\n')}
+${FILTERS.map((name) => `[filter:${name}]\n${OPTIONS[name] ?? `use = egg:swift#${name}\n`}`).join('\n')}
 `
 
 const OPTIONS: Record<string, string> = {
-  s3api: 'location = us-east-1\n',
-  tempauth: 'user_posthaste_mail = not-a-secret .admin\n',
+  // The S3 interface requires this filter, but works without a server for it.
+  cache: 'use = egg:swift#memcache\nmemcache_servers = 127.0.0.1:1\n',
+  s3api: 'use = egg:swift#s3api\nlocation = us-east-1\n',
+  tempauth: 'use = egg:swift#tempauth\nuser_posthaste_mail = not-a-secret .admin\n',
 }
 
 /** Starts a server with no buckets. It takes a few seconds. */
 export async function startSwift(): Promise<SwiftServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'swift-'))
+  // Not in memory, because the server needs extended attributes.
+  const folder = await mkdtemp('/var/tmp/posthaste-swift-')
   await mkdir(join(folder, 'disks', 'd1'), { recursive: true })
   const ports = await freePorts(PARTS.length + 1)
   const [port, ...partPorts] = ports as [number, ...number[]]
@@ -165,7 +169,7 @@ async function freePorts(count: number): Promise<number[]> {
 }
 
 const runPart = (part: string, settings: string): ChildProcess =>
-  spawn(`swift-${part}-server`, [settings], { stdio: process.env.SWIFT_LOG ? 'inherit' : 'ignore' })
+  spawn(`swift-${part}-server`, [settings], { stdio: 'ignore' })
 
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
