@@ -71,10 +71,12 @@ export class MessageBucket implements LargeMessageStore {
     }
   }
 
-  /** Writes, reads and deletes an object. Returns the time that this took. @throws BucketFailure */
+  /** Lists the bucket, and writes, reads and deletes an object. @throws BucketFailure */
   async probe(): Promise<BodyStoreStatus> {
     const { bucket, endpoint } = this.#client.address
     const key = `${this.#options.prefix}${PROBE}${randomUUID()}`
+    // First a request whose response says what is wrong. Responses to HEAD have no body.
+    await this.#list({})
     const begun = performance.now()
     const bytes = Buffer.from('Posthaste checks whether it can write and read here.\n')
     await this.#write(key, bytes)

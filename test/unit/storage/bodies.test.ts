@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { newId } from '../../../appliance/mail/ids.ts'
-import type { LargeMessageStore } from '../../../appliance/storage/bodies.ts'
+import { type LargeMessageStore, MissingMessage } from '../../../appliance/storage/bodies.ts'
 import { openSqlite, type SqliteStorage } from '../../../appliance/storage/sqlite/sqlite.ts'
 import { createErasures } from '../../../appliance/senders/senders.ts'
 import { DAY, makeTeam, newEmail, putArgs, putEmail, T0 } from '../../contract/fixtures.ts'
@@ -21,8 +21,7 @@ function createMemory() {
     },
     async read(id) {
       const bytes = kept.get(id)
-      if (!bytes || missing.has(id))
-        throw new Error(`The message of email ${id} is missing.`, { cause: { code: 'ENOENT' } })
+      if (!bytes || missing.has(id)) throw new MissingMessage(`The message of email ${id} is missing.`)
       return bytes
     },
     remove: async (id) => void kept.delete(id),
