@@ -85,13 +85,15 @@ test.each(['postgres', 'sqlite'] as const)(
   'delivers a large message from the bucket unchanged (%s)',
   MINUTES,
   async (engine) => {
-    const { send, until, config } = await open(engine)
+    const posthaste = await open(engine)
     const before = world.mailboxOf('mx.good.test').length
-    const small = await send({ to: 'ada@good.test', subject: 'Small' })
-    const id = await send(large)
+    const small = await posthaste.send({ to: 'ada@good.test', subject: 'Small' })
+    const id = await posthaste.send(large)
     for (const one of [small, id])
-      expect((await until(one, isFinal)).deliveries.map(({ state }) => state)).toEqual(['delivered'])
-    const bucket = config.s3.bucket!
+      expect((await posthaste.until(one, isFinal)).deliveries.map(({ state }) => state)).toEqual([
+        'delivered',
+      ])
+    const bucket = posthaste.config.s3.bucket!
     expect(await swift.keys(bucket)).toEqual([objectOf(id)])
     const stored = Buffer.from(await (await swift.request(`${bucket}/${objectOf(id)}`)).arrayBuffer())
     expect(await sourceOf(id)).toBe(stored.toString())
@@ -108,24 +110,24 @@ test(
   'refuses large messages while the bucket is down, loses nothing, and continues by itself',
   MINUTES,
   async () => {
-    const { send, call, until, config } = await open('postgres')
-    const bucket = config.s3.bucket!
-    const later = await send({
+    const posthaste = await open('postgres')
+    const bucket = posthaste.config.s3.bucket!
+    const later = await posthaste.send({
       ...large,
       scheduled_at: new Date(world.clock.now() + 3_600_000).toISOString(),
     })
     await swift.stop()
-    const refused = await call('POST', '/emails', large)
+    const refused = await posthaste.call('POST', '/emails', large)
     expect(refused.status).toBe(503)
     expect(said).toContain("can't be reached (ECONNREFUSED)")
     // Messages in the database aren't affected.
-    const small = await send({ to: 'ada@good.test', subject: 'Small' })
-    expect((await until(small, isFinal)).deliveries[0]!.state).toBe('delivered')
+    const small = await posthaste.send({ to: 'ada@good.test', subject: 'Small' })
+    expect((await posthaste.until(small, isFinal)).deliveries[0]!.state).toBe('delivered')
     // The message is due, but can't be read.
     await world.clock.advance(3_700_000)
     await expect.poll(() => said, MINUTES).toContain(later)
     await swift.start()
-    const accepted = await send(large)
+    const accepted = await posthaste.send(large)
     await expect
       .poll(async () => {
         await world.clock.advance(600_000)
@@ -149,24 +151,24 @@ test('starts only with a bucket that it can use, and names the setting that is w
 test('starts while the bucket is down, and stores large messages once it responds', MINUTES, async () => {
   const bucket = await swift.createBucket()
   await swift.stop()
-  const { call, send } = await open('postgres', { bucket })
+  const posthaste = await open('postgres', { bucket })
   expect(said).toContain('the bucket for large messages does not respond')
-  expect((await call('POST', '/emails', large)).status).toBe(503)
+  expect((await posthaste.call('POST', '/emails', large)).status).toBe(503)
   await swift.start()
-  const id = await send(large)
+  const id = await posthaste.send(large)
   expect(await swift.keys(bucket)).toEqual([objectOf(id)])
 })
 
 test('after a switch, earlier messages stay readable where they are', MINUTES, async () => {
-  const started = await open('sqlite')
-  const { send, config, restart } = started
-  const inBucket = await send(large)
-  const use = (bodies: 'engine' | 's3') => restart(async () => void (config.storage.bodies = bodies))
+  const posthaste = await open('sqlite')
+  const inBucket = await posthaste.send(large)
+  const use = (bodies: 'engine' | 's3') =>
+    posthaste.restart(async () => void (posthaste.config.storage.bodies = bodies))
   await use('engine')
-  const inFile = await send(large)
-  expect(await swift.keys(config.s3.bucket!)).toEqual([objectOf(inBucket)])
+  const inFile = await posthaste.send(large)
+  expect(await swift.keys(posthaste.config.s3.bucket!)).toEqual([objectOf(inBucket)])
   for (const bodies of ['engine', 's3'] as const) {
-    if (config.storage.bodies !== bodies) await use(bodies)
+    if (posthaste.config.storage.bodies !== bodies) await use(bodies)
     for (const id of [inBucket, inFile]) expect(await sourceOf(id)).toContain('a line of a large message')
   }
 })

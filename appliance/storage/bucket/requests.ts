@@ -69,7 +69,7 @@ export interface BucketResponse {
 /** Returns the SHA-256 of some bytes in hexadecimal digits. Runs outside the event loop. */
 export async function sha256(bytes: Uint8Array): Promise<string> {
   if (bytes.byteLength === 0) return EMPTY
-  const digest = await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)
+  const digest = await crypto.subtle.digest('SHA-256', bytes)
   return Buffer.from(digest).toString('hex')
 }
 

@@ -1,6 +1,6 @@
 /** An S3 server that answers with prepared responses, for faults that a real one doesn't have on request. */
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { MessageBucket, type BucketOptions } from '../../../../appliance/storage/bucket/bucket.ts'
 
@@ -23,7 +23,7 @@ export interface ScriptedServer {
 /** Starts a server that answers the first requests with these steps. Further ones get status 500. */
 export async function startScripted(steps: Step[]): Promise<ScriptedServer> {
   const requests: ScriptedServer['requests'] = []
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = '', url = '', headers } = request
     const chunks: Buffer[] = []
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
@@ -32,7 +32,8 @@ export async function startScripted(steps: Step[]): Promise<ScriptedServer> {
     if (step === 'silent') return
     if (step === 'lost') request.socket.destroy()
     else response.writeHead(step.status, step.headers).end(method === 'HEAD' ? undefined : step.body)
-  })
+  }
+  const server = createServer((request, response) => void answer(request, response))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
