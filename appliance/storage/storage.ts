@@ -15,7 +15,6 @@ import type { ReportRef } from './reports.ts'
 import type { PurgeArgs, PurgeResult } from './retention.ts'
 import type { NewEmail, PutArgs, PutResult } from './spool/put.ts'
 
-export type { BodyStoreStatus } from './bodies.ts'
 export type { RevokedSignInMethods, User } from './accounts.ts'
 export type { ApiKey } from './api-keys.ts'
 export type { Permission } from './values.ts'
