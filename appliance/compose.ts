@@ -13,7 +13,7 @@ import { startHousekeeping } from './housekeeping/housekeeping.ts'
 import type { Certificates } from './wire/certificates.ts'
 import { openEntryPoints } from './assembly/entry-points.ts'
 import { domainPollOptions, openSharedResources, openAccountsAndSenders } from './assembly/foundations.ts'
-import { openOutboundDelivery, watchSources } from './assembly/outbound.ts'
+import { openOutboundDelivery, watchRegions, watchSources } from './assembly/outbound.ts'
 
 export type { RunningDaemon, ComposeOptions } from './assembly/appliance.ts'
 export { StartupError } from './wire/listeners.ts'
@@ -41,6 +41,7 @@ export async function compose(config: Config, options: ComposeOptions): Promise<
 
   people.senders.watch()
   watchSources(ground, people.book, out.delivery, tables)
+  watchRegions(ground, out.delivery)
   ground.events.start()
   const { log, clock, storage, sandbox } = ground
   const housekeeping = startHousekeeping({

@@ -2,7 +2,7 @@
 
 _posthaste_commands() {
     case $1 in
-        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation form archive alert event suppression webhook queue audit source node report provider lane metrics tls certificate status doctor simulate crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
+        '') echo 'serve setup domain key team member user contact segment topic email inbound template broadcast automation form archive alert event suppression webhook queue audit source node region report provider lane metrics tls certificate status doctor simulate crashtest backup restore secrets import retention erase migrate migrate-storage version' ;;
         'domain') echo 'add list show verify rotate delegate provider-rules reputation insights bodies remove' ;;
         'key') echo 'create list revoke' ;;
         'team') echo 'list create rename plan provider-rules set-provider-rules' ;;
@@ -23,8 +23,9 @@ _posthaste_commands() {
         'suppression') echo 'list add remove export import' ;;
         'webhook') echo 'list show add set enable disable rotate ping replay remove' ;;
         'queue') echo 'list count holds lanes show hold release retry reroute expire drop undo' ;;
-        'source') echo 'list assignments reputation add remove suspend resume pool hostname warm-up assign unassign' ;;
+        'source') echo 'list assignments pools region reputation add remove suspend resume pool hostname warm-up assign unassign' ;;
         'node') echo 'list forget' ;;
+        'region') echo 'list preview' ;;
         'report') echo 'list show' ;;
         'provider') echo 'list show set' ;;
         'lane') echo 'list pause resume' ;;
@@ -41,7 +42,7 @@ _posthaste_options() {
         'serve') echo '-c --config --json --sandbox --help' ;;
         'setup') echo '-c --config --json --email --team --help' ;;
         'domain') echo '--help' ;;
-        'domain add') echo '-c --config --json --team --help' ;;
+        'domain add') echo '-c --config --json --team --region --help' ;;
         'domain list') echo '-c --config --json --team --help' ;;
         'domain show') echo '-c --config --json --team --help' ;;
         'domain verify') echo '-c --config --json --team --help' ;;
@@ -165,22 +166,24 @@ _posthaste_options() {
         'webhook replay') echo '-c --config --json --team --event-ids --since --until --all --help' ;;
         'webhook remove') echo '-c --config --json --team --help' ;;
         'queue') echo '--help' ;;
-        'queue list') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --limit --help' ;;
-        'queue count') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --help' ;;
+        'queue list') echo '-c --config --json --domain --provider --pool --region --node --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --limit --help' ;;
+        'queue count') echo '-c --config --json --domain --provider --pool --region --node --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --help' ;;
         'queue holds') echo '-c --config --json --help' ;;
-        'queue lanes') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --help' ;;
+        'queue lanes') echo '-c --config --json --domain --provider --pool --region --node --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --help' ;;
         'queue show') echo '-c --config --json --help' ;;
-        'queue hold') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --new --help' ;;
-        'queue release') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --help' ;;
-        'queue retry') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --help' ;;
-        'queue reroute') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --to --help' ;;
-        'queue expire') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --all --yes --help' ;;
-        'queue drop') echo '-c --config --json --domain --provider --pool --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --all --yes --help' ;;
+        'queue hold') echo '-c --config --json --domain --provider --pool --region --node --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --new --help' ;;
+        'queue release') echo '-c --config --json --domain --provider --pool --region --node --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --help' ;;
+        'queue retry') echo '-c --config --json --domain --provider --pool --region --node --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --help' ;;
+        'queue reroute') echo '-c --config --json --domain --provider --pool --region --node --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --to --help' ;;
+        'queue expire') echo '-c --config --json --domain --provider --pool --region --node --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --all --yes --help' ;;
+        'queue drop') echo '-c --config --json --domain --provider --pool --region --node --stream --team --tag --older-than --newer-than --state --reply --category --email --broadcast --id --source --dry-run --all --yes --help' ;;
         'queue undo') echo '-c --config --json --help' ;;
         'audit') echo '-c --config --json --team --actor --action --target --since --until --limit --csv --help' ;;
         'source') echo '--help' ;;
         'source list') echo '-c --config --json --help' ;;
         'source assignments') echo '-c --config --json --help' ;;
+        'source pools') echo '-c --config --json --help' ;;
+        'source region') echo '-c --config --json --help' ;;
         'source reputation') echo '-c --config --json --days --help' ;;
         'source add') echo '-c --config --json --pool --hostname --warm-up --help' ;;
         'source remove') echo '-c --config --json --help' ;;
@@ -194,6 +197,9 @@ _posthaste_options() {
         'node') echo '--help' ;;
         'node list') echo '-c --config --json --help' ;;
         'node forget') echo '-c --config --json --help' ;;
+        'region') echo '--help' ;;
+        'region list') echo '-c --config --json --help' ;;
+        'region preview') echo '-c --config --json --to --help' ;;
         'report') echo '--help' ;;
         'report list') echo '-c --config --json --team --kind --limit --help' ;;
         'report show') echo '-c --config --json --team --tls --report --days --help' ;;
@@ -206,8 +212,8 @@ _posthaste_options() {
         'lane pause') echo '-c --config --json --minutes --help' ;;
         'lane resume') echo '-c --config --json --help' ;;
         'metrics') echo '--help' ;;
-        'metrics show') echo '-c --config --json --team --start --end --timezone --granularity --metrics --by --help' ;;
-        'metrics breakdown') echo '-c --config --json --team --start --end --timezone --granularity --metrics --by --domain --provider --help' ;;
+        'metrics show') echo '-c --config --json --team --start --end --timezone --granularity --region --metrics --by --help' ;;
+        'metrics breakdown') echo '-c --config --json --team --start --end --timezone --granularity --region --metrics --by --domain --provider --help' ;;
         'metrics recompute') echo '-c --config --json --help' ;;
         'tls') echo '--help' ;;
         'tls policy') echo '-c --config --json --help' ;;
@@ -240,6 +246,7 @@ _posthaste_values() {
         'setup --email') echo '@any' ;;
         'setup --team') echo '@any' ;;
         'domain add --team') echo '@any' ;;
+        'domain add --region') echo '@any' ;;
         'domain list --team') echo '@any' ;;
         'domain show --team') echo '@any' ;;
         'domain verify --team') echo '@any' ;;
@@ -356,7 +363,7 @@ _posthaste_values() {
         'archive set --search-engines') echo 'allow deny' ;;
         'alert list --team') echo '@any' ;;
         'alert list --status') echo 'open closed' ;;
-        'alert list --kind') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist' ;;
+        'alert list --kind') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist region' ;;
         'alert list --limit') echo '@any' ;;
         'alert show --team') echo '@any' ;;
         'alert settings --team') echo '@any' ;;
@@ -400,6 +407,8 @@ _posthaste_values() {
         'queue list --domain') echo '@any' ;;
         'queue list --provider') echo '@any' ;;
         'queue list --pool') echo '@any' ;;
+        'queue list --region') echo '@any' ;;
+        'queue list --node') echo '@any' ;;
         'queue list --stream') echo 'transactional broadcast' ;;
         'queue list --team') echo '@any' ;;
         'queue list --tag') echo '@any' ;;
@@ -416,6 +425,8 @@ _posthaste_values() {
         'queue count --domain') echo '@any' ;;
         'queue count --provider') echo '@any' ;;
         'queue count --pool') echo '@any' ;;
+        'queue count --region') echo '@any' ;;
+        'queue count --node') echo '@any' ;;
         'queue count --stream') echo 'transactional broadcast' ;;
         'queue count --team') echo '@any' ;;
         'queue count --tag') echo '@any' ;;
@@ -431,6 +442,8 @@ _posthaste_values() {
         'queue lanes --domain') echo '@any' ;;
         'queue lanes --provider') echo '@any' ;;
         'queue lanes --pool') echo '@any' ;;
+        'queue lanes --region') echo '@any' ;;
+        'queue lanes --node') echo '@any' ;;
         'queue lanes --stream') echo 'transactional broadcast' ;;
         'queue lanes --team') echo '@any' ;;
         'queue lanes --tag') echo '@any' ;;
@@ -446,6 +459,8 @@ _posthaste_values() {
         'queue hold --domain') echo '@any' ;;
         'queue hold --provider') echo '@any' ;;
         'queue hold --pool') echo '@any' ;;
+        'queue hold --region') echo '@any' ;;
+        'queue hold --node') echo '@any' ;;
         'queue hold --stream') echo 'transactional broadcast' ;;
         'queue hold --team') echo '@any' ;;
         'queue hold --tag') echo '@any' ;;
@@ -461,6 +476,8 @@ _posthaste_values() {
         'queue release --domain') echo '@any' ;;
         'queue release --provider') echo '@any' ;;
         'queue release --pool') echo '@any' ;;
+        'queue release --region') echo '@any' ;;
+        'queue release --node') echo '@any' ;;
         'queue release --stream') echo 'transactional broadcast' ;;
         'queue release --team') echo '@any' ;;
         'queue release --tag') echo '@any' ;;
@@ -476,6 +493,8 @@ _posthaste_values() {
         'queue retry --domain') echo '@any' ;;
         'queue retry --provider') echo '@any' ;;
         'queue retry --pool') echo '@any' ;;
+        'queue retry --region') echo '@any' ;;
+        'queue retry --node') echo '@any' ;;
         'queue retry --stream') echo 'transactional broadcast' ;;
         'queue retry --team') echo '@any' ;;
         'queue retry --tag') echo '@any' ;;
@@ -491,6 +510,8 @@ _posthaste_values() {
         'queue reroute --domain') echo '@any' ;;
         'queue reroute --provider') echo '@any' ;;
         'queue reroute --pool') echo '@any' ;;
+        'queue reroute --region') echo '@any' ;;
+        'queue reroute --node') echo '@any' ;;
         'queue reroute --stream') echo 'transactional broadcast' ;;
         'queue reroute --team') echo '@any' ;;
         'queue reroute --tag') echo '@any' ;;
@@ -507,6 +528,8 @@ _posthaste_values() {
         'queue expire --domain') echo '@any' ;;
         'queue expire --provider') echo '@any' ;;
         'queue expire --pool') echo '@any' ;;
+        'queue expire --region') echo '@any' ;;
+        'queue expire --node') echo '@any' ;;
         'queue expire --stream') echo 'transactional broadcast' ;;
         'queue expire --team') echo '@any' ;;
         'queue expire --tag') echo '@any' ;;
@@ -522,6 +545,8 @@ _posthaste_values() {
         'queue drop --domain') echo '@any' ;;
         'queue drop --provider') echo '@any' ;;
         'queue drop --pool') echo '@any' ;;
+        'queue drop --region') echo '@any' ;;
+        'queue drop --node') echo '@any' ;;
         'queue drop --stream') echo 'transactional broadcast' ;;
         'queue drop --team') echo '@any' ;;
         'queue drop --tag') echo '@any' ;;
@@ -547,6 +572,7 @@ _posthaste_values() {
         'source assign --team') echo '@any' ;;
         'source assign --domain') echo '@any' ;;
         'source assign --stream') echo 'transactional broadcast' ;;
+        'region preview --to') echo '@any' ;;
         'report list --team') echo '@any' ;;
         'report list --kind') echo 'dmarc tls' ;;
         'report list --limit') echo '@any' ;;
@@ -559,6 +585,7 @@ _posthaste_values() {
         'metrics show --end') echo '@any' ;;
         'metrics show --timezone') echo '@any' ;;
         'metrics show --granularity') echo '@any' ;;
+        'metrics show --region') echo '@any' ;;
         'metrics show --metrics') echo '@any' ;;
         'metrics show --by') echo '@any' ;;
         'metrics breakdown --team') echo '@any' ;;
@@ -566,6 +593,7 @@ _posthaste_values() {
         'metrics breakdown --end') echo '@any' ;;
         'metrics breakdown --timezone') echo '@any' ;;
         'metrics breakdown --granularity') echo '@any' ;;
+        'metrics breakdown --region') echo '@any' ;;
         'metrics breakdown --metrics') echo '@any' ;;
         'metrics breakdown --by') echo '@any' ;;
         'metrics breakdown --domain') echo '@any' ;;
@@ -625,8 +653,8 @@ _posthaste_arguments() {
         'topic import') echo '@file' ;;
         'inbound add-rule') echo 'keep forward webhook refuse drop' ;;
         'broadcast winner') echo 'A B C D' ;;
-        'alert mute') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist' ;;
-        'alert unmute') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist' ;;
+        'alert mute') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist region' ;;
+        'alert unmute') echo 'bounces complaints deferrals bulk dns dmarc tls queue blocklist region' ;;
         'alert email') echo 'on off' ;;
         'suppression import') echo '@file' ;;
         'backup') echo '@file' ;;

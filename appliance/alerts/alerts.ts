@@ -6,12 +6,14 @@ import type { Clock } from '../clock/clock.ts'
 import type { SendNotice } from '../intake/notice.ts'
 import { type AlertReading, decideAlerts, DEFAULT_ALERT_SETTINGS } from '../mail/alert.ts'
 import { newId } from '../mail/ids.ts'
+import type { NodeView } from '../mail/node.ts'
 import type { Storage } from '../storage/storage.ts'
 import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { composeAlertNotice } from './mail.ts'
 import { type MeasureDeps, loadSharedFacts, countOldDeliveries, loadTeamFacts } from './measure.ts'
+import { regionReadings } from './regions.ts'
 import { serverReadings, type TeamFacts, teamReadings } from './readings.ts'
 
 export interface AlertDeps extends MeasureDeps {
@@ -22,6 +24,7 @@ export interface AlertDeps extends MeasureDeps {
       | 'firstTeam'
       | 'listMembers'
       | 'listSources'
+      | 'regionMap'
       | 'openAlerts'
       | 'openAlert'
       | 'noteAlert'
@@ -33,6 +36,8 @@ export interface AlertDeps extends MeasureDeps {
   clock: Clock
   log: Logger
   sendNotice: SendNotice
+  /** Lists the nodes that share the database; undefined if there is only one. */
+  listNodes?: (() => Promise<NodeView[]>) | undefined
   /** URL of the alerts page; null if unknown. */
   url: string | null
   /** Duties shared between nodes. Default: this is the only process. */
@@ -73,7 +78,11 @@ async function measure(deps: AlertDeps, going: () => boolean, onDuty: OnDuty): P
   }
   const operator = await storage.firstTeam({}, clock.now())
   if (!operator || !going()) return
-  const readings = serverReadings(await storage.listSources({}, clock.now()), seen, around)
+  const nodes = (await deps.listNodes?.()) ?? []
+  const readings = [
+    ...serverReadings(await storage.listSources({}, clock.now()), seen, around),
+    ...regionReadings(nodes, await storage.regionMap({}, clock.now())),
+  ]
   await decide(deps, { teamId: operator.id, scope: 'server', readings }, onDuty)
 }
 

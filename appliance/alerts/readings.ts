@@ -8,6 +8,7 @@ import {
 } from '../mail/alert.ts'
 import type { Insight } from '../mail/insight.ts'
 import { formatProblem } from '../mail/provider-rules.ts'
+import { NO_REGIONS } from '../mail/region.ts'
 import type { Source } from '../mail/source.ts'
 import { computeStatusLights, maySend } from '../senders/senders.ts'
 import type { Domain, ReportTotal } from '../storage/storage.ts'
@@ -119,8 +120,8 @@ const RECORD_WORDS: Readonly<Record<string, string>> = { failed: 'invalid', pend
 
 /** A domain that lost its verification keeps its alert, but a domain that was never verified gets none. */
 function dnsReading(domain: Domain, delivered: number): Reading {
-  const lights = computeStatusLights(domain, { sources: [], assignments: [] }).filter(({ name }) =>
-    ['SPF', 'DKIM', 'DMARC'].includes(name),
+  const lights = computeStatusLights(domain, { sources: [], assignments: [], regions: NO_REGIONS }).filter(
+    ({ name }) => ['SPF', 'DKIM', 'DMARC'].includes(name),
   )
   // DMARC is the owner's choice, so a missing record isn't a problem.
   const bad = lights.filter(

@@ -66,7 +66,7 @@ const summary = {
   name: string('The domain.'),
   status: DomainStatus,
   created_at: Timestamp,
-  region: string('As given when the domain was added; has no effect.'),
+  region: string('The region that its mail is sent from, if a pool is in it.'),
   open_tracking: boolean('Whether open tracking adds a pixel to HTML.'),
   click_tracking: boolean('Whether click tracking rewrites links in HTML.'),
   capabilities: object('What the domain is used for.', { sending, receiving }),
@@ -165,7 +165,7 @@ export type UpdateDomain = Static<typeof UpdateDomain>
 export const CreateDomain = object('A domain to send from.', {
   name: string('The domain to send from.', { examples: ['example.com'] }),
   region: optionalText(
-    'us-east-1, eu-west-1, sa-east-1 or ap-northeast-1. Stored and returned, but has no effect.',
+    'us-east-1, eu-west-1, sa-east-1, ap-northeast-1, or the region of a pool. The mail of the domain is sent from a pool in this region, if there is one. Default: us-east-1.',
   ),
   custom_return_path: optionalText('Label of the return path. Default: `send`.'),
   ...settings,

@@ -106,6 +106,8 @@ const range = {
 }
 const domain_id = unparsedParameter(string('Only these domains: up to 100 comma-separated ids.'))
 
+const region = unparsedParameter(string('Only present domains in this region.', { examples: ['eu-west-1'] }))
+
 const operation = operationsIn('Emails')
 
 export const getMetrics = operation('GET /emails/metrics', {
@@ -123,6 +125,7 @@ export const getMetrics = operation('GET /emails/metrics', {
       }),
     ),
     domain_id,
+    region,
     email_id: unparsedParameter(string('Only these emails: up to 100 comma-separated ids.')),
     broadcast_id: unparsedParameter(string('Only these broadcasts: up to 100 comma-separated ids.')),
   }),
@@ -136,6 +139,7 @@ export const breakDownMetrics = operation('GET /emails/metrics/breakdown', {
     by: unparsedParameter(string('The dimension of the rows.', { enum: [...BREAKDOWNS], default: 'domain' })),
     ...range,
     domain_id,
+    region,
     provider: unparsedParameter(
       string('Only these mailbox providers: up to 100 comma-separated ids.', { examples: ['google'] }),
     ),

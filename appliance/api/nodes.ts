@@ -21,6 +21,10 @@ export const Node = object('A node.', {
   sources: array(Type.String(), 'Its sending IPs. Every node may also use `auto`.', {
     examples: [['192.0.2.7']],
   }),
+  region: Nullable(Type.String(), {
+    description: 'The region that it is in; null: none.',
+    examples: ['eu-west-1'],
+  }),
   hostname: string('The EHLO name.', { examples: ['mail.acme.example'] }),
   version: string('Version of Posthaste.', { examples: ['1.0.0'] }),
   runtime: string('Version of Node.js.', { examples: ['v24.0.0'] }),
@@ -111,6 +115,7 @@ export function presentNode(node: NodeView): Node {
     current,
     heartbeat_at: timestampOrNull(node.heartbeatAt),
     sources,
+    region: node.region,
     hostname,
     version,
     runtime,

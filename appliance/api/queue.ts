@@ -96,6 +96,8 @@ const filter = {
   domain: condition('Only deliveries to this recipient domain.'),
   provider: condition('Only deliveries to this mailbox provider.'),
   pool: condition('Only deliveries in this pool.'),
+  region: condition('Only deliveries in the pools of this region.'),
+  node: condition('Only deliveries in pools with a sending IP of this node, by name or id.'),
   stream: condition('`transactional` or `broadcast`.'),
   tag: condition('Only emails with this tag: `name` or `name=value`.'),
   state: condition('`waiting` or `held`.'),

@@ -14,6 +14,7 @@ import { Deleted, Id, listOf, Timestamp } from './shared.ts'
 import { OTHER_TEAMS, type Finding as StoredFinding } from '../mail/finding.ts'
 import type { Assignment, Source as StoredSource } from '../mail/source.ts'
 import { timestampOrNull } from './timestamp.ts'
+import type { PoolView } from '../mail/region.ts'
 import { operationsIn } from './operation.ts'
 import { byId, path, pathText } from './parameters.ts'
 
@@ -105,6 +106,24 @@ export const PoolAssignmentDeleted = object('The removed pool assignment.', {
   deleted: Deleted,
 })
 
+export const Pool = object('A pool of sending IPs.', {
+  object: kind('pool'),
+  name: string('The pool.', { examples: ['default'] }),
+  region: Nullable(
+    Type.String({ examples: ['eu-west-1'] }),
+    'The region it is in. Mail of domains in this region is sent from it. Null: none.',
+  ),
+  sources: array(Type.String(), 'Its sending IPs, or `auto`.'),
+})
+export type Pool = Static<typeof Pool>
+export const PoolList = listOf(Pool, 'pools')
+export const UpdatePool = object('The region of the pool.', {
+  region: Nullable(Type.String(), {
+    description: 'A region of the hosted API, or a name of your own; null: none.',
+    examples: ['eu-west-1'],
+  }),
+})
+
 const operation = operationsIn('Sources')
 
 /** A sending IP as a path parameter. */
@@ -142,6 +161,19 @@ export const deleteSource = operation('DELETE /sources/:ip', {
   params: path({ ip: sourceIp }),
   response: { 200: SourceDeleted },
   errors: ['409'],
+})
+export const listPools = operation('GET /sources/pools', {
+  summary: 'List pools',
+  description: 'With their regions and sending IPs.',
+  response: { 200: PoolList },
+})
+export const updatePool = operation('PATCH /sources/pools/:pool', {
+  summary: 'Change the region of a pool',
+  description:
+    "Mail of a domain is sent from a pool in the domain's region. Queued mail stays in its pool. Domains can choose the regions of pools in addition to those of the hosted API.",
+  params: path({ pool: pathText('The pool.') }),
+  body: UpdatePool,
+  response: { 200: Pool },
 })
 export const listPoolAssignments = operation('GET /sources/assignments', {
   summary: 'List pool assignments',
@@ -190,6 +222,14 @@ export function presentSource(source: StoredSource): Source {
     checked_at: timestampOrNull(source.checkedAt),
   }
 }
+
+/** Formats an element of GET /sources/pools. */
+export const presentPool = ({ name, region, sources }: PoolView): Pool => ({
+  object: 'pool',
+  name,
+  region,
+  sources,
+})
 
 /** Formats an element of GET /sources/assignments. */
 export function presentAssignment({ id, teamId, domainId, stream, pool }: Assignment): PoolAssignment {

@@ -40,7 +40,7 @@ import {
 } from '../intake/intake.ts'
 import { systemClock } from '../clock/clock.ts'
 import { openNameserver } from './nameserver.ts'
-import { createNodeList, isShared } from './node.ts'
+import { createNodeList, createNodeReader, isShared } from './node.ts'
 import { createNoticeSender, type SendNotice } from '../intake/notice.ts'
 import { createQueueControl } from '../queue/queue.ts'
 import {
@@ -54,7 +54,7 @@ import {
 } from '../senders/senders.ts'
 import { createShapingOperations, type ShapingOperations } from '../shaping/shaping.ts'
 import type { MailHandler } from '../smtp/smtp.ts'
-import type { SourceRegistry } from '../sources/sources.ts'
+import { createRegionOverview, type SourceRegistry } from '../sources/sources.ts'
 import { createSubmission } from '../submission/submission.ts'
 import { createTemplates } from '../templates/templates.ts'
 import { createTracking, pickReachableOrigin, type Tracking } from '../tracking/tracking.ts'
@@ -110,6 +110,7 @@ function operatorParts(
   const look = createDoctor(config, tables.blocklists)
   const freshResolver = () => openResolver(config, clock, sandbox?.resolver ?? options.resolver)
   const change = (work: () => Promise<void>) => delivery.change(work)
+  const { list: listNodes } = createNodeList({ ...ground, clock: systemClock, deliveryClock: clock })
   const activity = (source: string, provider: string) => delivery.laneActivity(source, provider)
   return {
     shaping: createShapingOperations({ storage, clock, table: tables.providers, change, activity }),
@@ -118,6 +119,7 @@ function operatorParts(
     sources: heeded(book, () => delivery.changed()),
     tlsPolicies: policies,
     propagation: createPropagationWatch({ storage, resolver, clock, config: book.host }),
+    regions: createRegionOverview({ storage, clock, resolver, listNodes }),
     reputation: createReputationView({ storage, clock, rules: tables.providerRules }),
     reports: createReportView({ storage, resolver, clock, hostname: config.hostname }),
     doctor: createSharedDoctor(clock, (domain, tell) =>
@@ -209,7 +211,9 @@ function watchAlerts(
   const { peopleUrl = null } = httpOptions(config)
   const url = peopleUrl === null ? null : `${peopleUrl}/dashboard/alerts`
   const providers = () => tables.providers().providers
-  const alerts = createAlerts({ ...ground, ...parts, providers, url, levels: alertLevels(config) })
+  const listNodes = createNodeReader(config, ground.storage, ground.nodeId)
+  const measured = { ...parts, providers, listNodes, url, levels: alertLevels(config) }
+  const alerts = createAlerts({ ...ground, ...measured })
   started.defer(() => alerts.stop())
   alerts.start()
 }

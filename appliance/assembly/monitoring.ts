@@ -5,11 +5,16 @@ import { systemClock, type Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import { NODE_STATES } from '../mail/node.ts'
 import { toNodeViews } from '../mail/node-view.ts'
+import { getPoolRegion, type RegionMap } from '../mail/region.ts'
+import type { Source } from '../mail/source.ts'
 import { readCertificates } from '../insights/insights.ts'
 import type { ShapingOperations } from '../shaping/shaping.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { DeliveryGroup, Storage } from '../storage/storage.ts'
 import type { GaugeValues } from '../watch/metrics.ts'
 import { isShared } from './node.ts'
+
+/** Numbers of queued deliveries by pool and state. */
+type PoolCounts = Map<string, Record<DeliveryGroup['state'], number>>
 
 /** Returns the free and total bytes of the data directory's file system; null if it can't be read. */
 export async function readDiskSpace(dataDir: string): Promise<GaugeValues['disk']> {
@@ -25,21 +30,35 @@ export async function readDiskSpace(dataDir: string): Promise<GaugeValues['disk'
 async function spoolOf(
   storage: Pick<Storage, 'surveyQueue' | 'nextDue'>,
   now: number,
-): Promise<GaugeValues['spool']> {
+): Promise<{ spool: GaugeValues['spool']; pools: PoolCounts }> {
   const due = (await storage.nextDue({ closed: [] }, now)) ?? now
   const dueSeconds = Math.max(0, (now - due) / 1000)
   const spool = { waiting: 0, held: 0, inFlight: 0, oldestSeconds: 0, dueSeconds }
+  const pools: PoolCounts = new Map()
   let after: string | undefined
   do {
     const { groups, next } = await storage.surveyQueue({ after }, now)
-    for (const { state, count, oldestBegunAt } of groups) {
+    for (const { pool, state, count, oldestBegunAt } of groups) {
+      const known = pools.get(pool) ?? { waiting: 0, held: 0, in_flight: 0 }
+      known[state] += count
+      pools.set(pool, known)
       spool[state === 'in_flight' ? 'inFlight' : state] += count
       if (state !== 'held' && oldestBegunAt !== null)
         spool.oldestSeconds = Math.max(spool.oldestSeconds, (now - oldestBegunAt) / 1000)
     }
     after = next ?? undefined
   } while (after !== undefined)
-  return spool
+  return { spool, pools }
+}
+
+/** Formats the counts by pool, including pools without queued mail. */
+function poolsOf(counts: PoolCounts, sources: readonly Source[], regions: RegionMap): GaugeValues['pools'] {
+  const names = new Set([...sources.map(({ pool }) => pool), ...counts.keys()])
+  return [...names].flatMap((pool) => {
+    const region = getPoolRegion(regions, pool) ?? ''
+    const states = Object.entries(counts.get(pool) ?? { waiting: 0, held: 0, in_flight: 0 })
+    return states.map(([state, count]) => ({ pool, region, state, count }))
+  })
 }
 
 async function certificatesOf(config: Config): Promise<GaugeValues['certificates']> {
@@ -79,12 +98,26 @@ export function formatCapacityRows({
 }
 
 /** Counts the nodes by state. Uses real time, whatever the clock of deliveries is. */
-async function nodesOf(config: Config, storage: Pick<Storage, 'listNodes'>): Promise<GaugeValues['nodes']> {
-  if (!isShared(config)) return {}
+async function nodesOf(
+  config: Config,
+  storage: Pick<Storage, 'listNodes'>,
+  sources: readonly Source[],
+): Promise<Pick<GaugeValues, 'nodes' | 'nodeSources'>> {
+  if (!isShared(config)) return { nodes: {}, nodeSources: [] }
   const now = systemClock.now()
   const nodes = toNodeViews(await storage.listNodes({}, now), null, now)
   const counts = NODE_STATES.map((state) => [state, nodes.filter((one) => one.state === state).length])
-  return Object.fromEntries(counts) as GaugeValues['nodes']
+  const poolOf = new Map(sources.map(({ ip, pool }) => [ip, pool]))
+  const nodeSources = nodes.flatMap(({ name, region, state, sources: ips }) =>
+    ips.map((source) => ({
+      node: name,
+      region: region ?? '',
+      source,
+      pool: poolOf.get(source) ?? '',
+      alive: state === 'active' || state === 'leaving',
+    })),
+  )
+  return { nodes: Object.fromEntries(counts) as GaugeValues['nodes'], nodeSources }
 }
 
 /** Creates a function that collects all fields of `Standing`. */
@@ -99,6 +132,7 @@ export function createGaugeCollector(deps: {
     | 'countOpenAlerts'
     | 'databaseServer'
     | 'listNodes'
+    | 'regionMap'
   >
   shaping: Pick<ShapingOperations, 'lanes'>
   clock: Clock
@@ -109,19 +143,24 @@ export function createGaugeCollector(deps: {
   const { config, storage, shaping, clock, capacity, stats } = deps
   return async () => {
     const now = clock.now()
-    const [spool, lanes, sources, broadcasts, alerts, certificates, disk, server, nodes] = await Promise.all([
-      spoolOf(storage, now),
-      shaping.lanes(),
-      storage.listSources({}, now),
-      storage.countOpenBroadcasts({}, now),
-      storage.countOpenAlerts({}, now),
-      certificatesOf(config),
-      readDiskSpace(config.data_dir),
-      storage.databaseServer(),
-      nodesOf(config, storage),
-    ])
+    const [counted, lanes, sources, regions, broadcasts, alerts, certificates, disk, server] =
+      await Promise.all([
+        spoolOf(storage, now),
+        shaping.lanes(),
+        storage.listSources({}, now),
+        storage.regionMap({}, now),
+        storage.countOpenBroadcasts({}, now),
+        storage.countOpenAlerts({}, now),
+        certificatesOf(config),
+        readDiskSpace(config.data_dir),
+        storage.databaseServer(),
+      ])
+    const { spool, pools } = counted
+    const { nodes, nodeSources } = await nodesOf(config, storage, sources)
     return {
       spool,
+      pools: poolsOf(pools, sources, regions),
+      nodeSources,
       broadcasts,
       alerts,
       certificates,

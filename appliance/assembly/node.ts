@@ -1,6 +1,6 @@
 /** Information about this daemon: start time, listeners and storage. */
 import { hostname } from 'node:os'
-import type { Clock } from '../clock/clock.ts'
+import { systemClock, type Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import type { NodeFacts, NodeView } from '../mail/node.ts'
 import { toNodeViews } from '../mail/node-view.ts'
@@ -42,6 +42,7 @@ export function createNodeInfoCollector(
   { sandbox, program }: { sandbox: boolean; program: ProgramVersion | undefined },
 ): NodeInfoCollector {
   const startedAt = clock.now()
+  const { region: target, after_seconds: seconds } = config.failover
   const schema = schemaVersion(config, program?.migrations)
   let listeners: string[] = []
   return {
@@ -50,6 +51,8 @@ export function createNodeInfoCollector(
       version: program?.version ?? VERSION,
       runtime: process.version,
       sandbox,
+      region: config.region ?? null,
+      failover: target === undefined ? null : { region: target, afterMs: seconds * 1000 },
       startedAt,
       listeners,
       storage: {
@@ -65,6 +68,19 @@ export function createNodeInfoCollector(
 
 /** Whether other nodes may use the same storage. */
 export const isShared = ({ storage }: Pick<Config, 'storage'>): boolean => storage.engine === 'postgres'
+
+/** Returns a function that lists all nodes of the database; undefined with SQLite. Uses real time, as heartbeats do. */
+export function createNodeReader(
+  config: Config,
+  storage: Pick<Storage, 'listNodes'>,
+  nodeId: string,
+): (() => Promise<NodeView[]>) | undefined {
+  if (!isShared(config)) return undefined
+  return async () => {
+    const now = systemClock.now()
+    return toNodeViews(await storage.listNodes({}, now), nodeId, now)
+  }
+}
 
 interface NodeListDeps {
   config: Config

@@ -1,13 +1,14 @@
 /** Opens everything that sends mail: delivery, TLS policies, reports and sending IPs. */
+import { systemClock } from '../clock/clock.ts'
 import type { Storage } from '../storage/storage.ts'
 import { createDelivery, type Delivery, type DeliveryDeps } from '../delivery/delivery.ts'
 import { createReporter } from '../reports/reports.ts'
-import type { SourceRegistry } from '../sources/sources.ts'
+import { createFailover, type SourceRegistry } from '../sources/sources.ts'
 import type { Duties } from '../watch/duties.ts'
 import { openSourceWatcher, openTlsPolicies, openTlsReporter } from './adapters.ts'
 import { deliveryOptions } from './options.ts'
 import type { LiveTables } from './tables.ts'
-import { isShared } from './node.ts'
+import { createNodeReader, isShared } from './node.ts'
 import { domainPollOptions, type SharedResources } from './foundations.ts'
 
 /**
@@ -77,6 +78,18 @@ export async function openOutboundDelivery(
   policies.start()
   tlsReporter.start()
   return { delivery, policies }
+}
+
+/** Starts moving the mail of lost regions. With SQLite, there is only one node. */
+export function watchRegions(ground: SharedResources, delivery: Delivery): void {
+  const { config, storage, nodeId, clock, log, duties, started } = ground
+  const listNodes = createNodeReader(config, storage, nodeId)
+  if (listNodes === undefined) return
+  const onMoved = (): void => delivery.wake()
+  const deps = { storage, listNodes, clock: systemClock, deliveryClock: clock, log, duties, onMoved }
+  const failover = createFailover(deps)
+  started.defer(() => failover.stop())
+  failover.start()
 }
 
 /** Starts the hourly checks of the sending IPs. */

@@ -66,8 +66,10 @@ export function createReviewMethods(deps: SendingDeps): ReviewMethods {
       const survey = await surveyContacts(deps, broadcast, read, properties)
       const sender = await senderProblem(deps, caller, broadcast)
       const assignments = await storage.listAssignments({}, clock.now())
+      const regions = await storage.regionMap({}, clock.now())
       const domainId = sender.domain?.id ?? null
-      const pool = choosePool(assignments, { teamId, domainId, stream: 'broadcast' })
+      const region = sender.domain?.region ?? null
+      const pool = choosePool(assignments, { teamId, domainId, region, stream: 'broadcast' }, regions)
       const facts: CheckFacts = {
         sender: sender.problem,
         unknownTags: survey.tags.filter(({ known }) => !known).map(({ key }) => key),

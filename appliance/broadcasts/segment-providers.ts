@@ -37,8 +37,9 @@ export function createReachMethods({ storage, clock }: BroadcastDeps): ReachMeth
         .map(([provider, n]) => ({ provider, contacts: Math.round(n * scale) }))
         .sort((a, b) => b.contacts - a.contacts)
       const assignments = await storage.listAssignments({}, clock.now())
+      const regions = await storage.regionMap({}, clock.now())
       return {
-        pool: choosePool(assignments, { teamId, domainId: null, stream: 'broadcast' }),
+        pool: choosePool(assignments, { teamId, domainId: null, region: null, stream: 'broadcast' }, regions),
         contacts,
         eligible: providers.reduce((sum, one) => sum + one.contacts, 0),
         estimated: !whole,

@@ -141,13 +141,18 @@ async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): 
   const topic = topicId === null ? undefined : await storage.getTopic({ teamId, id: topicId }, now)
   if (topicId !== null && !topic) throw refuse('not_found', { resource: 'Topic' })
   const assignments = await storage.listAssignments({}, now)
+  const regions = await storage.regionMap({}, now)
   const frozen = {
     domainId: domain.id,
     returnPathHost: getReturnPathHost(domain),
     origin,
     archiveUrl,
     tracking: { opens: domain.openTracking, clicks: domain.clickTracking },
-    pool: choosePool(assignments, { teamId, domainId: domain.id, stream: 'broadcast' }),
+    pool: choosePool(
+      assignments,
+      { teamId, domainId: domain.id, region: domain.region, stream: 'broadcast' },
+      regions,
+    ),
     apiKeyId: caller.apiKey?.id ?? null,
     topicId,
     list: { id: topic?.id ?? segment.id, name: topic?.name ?? segment.name },

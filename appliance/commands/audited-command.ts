@@ -112,6 +112,7 @@ export const AUDITED_COMMANDS: Record<string, CommandAudit> = {
   'source warm-up': source('update'),
   'source assign': { action: 'pool_assignment.create', noun: 'pool_assignment', appliance: true },
   'source unassign': { action: 'pool_assignment.delete', noun: 'pool_assignment', appliance: true },
+  'source region': { action: 'pool.update', noun: 'pool', appliance: true },
   'provider set': { action: 'provider.update', noun: 'provider', appliance: true },
   'lane pause': { action: 'lane.pause', noun: 'lane', appliance: true },
   'lane resume': { action: 'lane.resume', noun: 'lane', appliance: true },

@@ -65,6 +65,7 @@ const READS: Record<string, Read> = {
   plan: async ({ storage, clock }, _named, teamId) => ({
     plan: await storage.planOf({ teamId }, clock.now()),
   }),
+  pool: async ({ sources }, named) => ({ region: (await sources.pool(named)).region }),
   pool_assignment: ({ storage, clock }) => storage.listAssignments({}, clock.now()),
 }
 

@@ -11,9 +11,13 @@ import { describeDomain, describeKeys, describeRecords, describeReverseDns } fro
 import { formatInstant, wrapParagraph, formatTable } from './output.ts'
 
 /** `domain add`: prints the records to publish. */
-export async function addDomain({ senders, sources, output, team }: Context, name: string): Promise<void> {
+export async function addDomain(
+  { senders, sources, output, team }: Context,
+  [name]: string[],
+  { region }: { region?: string },
+): Promise<void> {
   const { id: teamId } = await team()
-  const domain = await senders.addDomain({ teamId, name })
+  const domain = await senders.addDomain({ teamId, name: name!, region: region?.toLowerCase() })
   const records = await senders.expectedRecords(domain)
   const [keys, ways] = [await senders.dkimKeys(domain), await sources.waysOut()]
   output.object(presentDomain(domain, records, keys, ways, senders.delegationZone()))

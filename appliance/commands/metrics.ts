@@ -21,6 +21,8 @@ export interface MetricsOptions {
   /** Comma-separated metrics, or `all`. */
   metrics?: string
   by?: string
+  /** Name of a region. */
+  region?: string
 }
 
 /** Options of `metrics breakdown`. */
@@ -38,9 +40,9 @@ const USUAL = 'sent,delivered,delivery_delayed,bounced,failed,suppressed,complai
 export async function showMetrics(context: Context, options: MetricsOptions): Promise<void> {
   const { storage, clock, output, team } = context
   const { id: teamId } = await team()
-  const { start, end, timezone, granularity, by } = options
+  const { start, end, timezone, granularity, by, region } = options
   const metrics = options.metrics === 'all' ? METRICS.join(',') : (options.metrics ?? USUAL)
-  const query = { start_date: start, end_date: end, timezone, granularity, metrics, dimensions: by }
+  const query = { start_date: start, end_date: end, timezone, granularity, metrics, dimensions: by, region }
   const request = await parseArgument(() => parseMetricsQuery(query, clock.now()))
   const report = presentMetrics(await computeMetricsReport(storage, teamId, request, clock.now()))
   output.object(report)
@@ -59,9 +61,9 @@ export async function showMetrics(context: Context, options: MetricsOptions): Pr
 export async function showBreakdown(context: Context, options: BreakdownOptions): Promise<void> {
   const { storage, clock, output, team } = context
   const { id: teamId } = await team()
-  const { start, end, timezone, granularity, by, provider, domain } = options
+  const { start, end, timezone, granularity, by, provider, domain, region } = options
   const domain_id = domain === undefined ? undefined : (await findDomainByName(context, domain)).id
-  const query = { start_date: start, end_date: end, timezone, granularity, by, provider, domain_id }
+  const query = { start_date: start, end_date: end, timezone, granularity, by, provider, domain_id, region }
   const request = await parseArgument(() => parseBreakdownQuery(query, clock.now()))
   const names = new Map((await openShaping(context).providers()).map(({ id, name }) => [id, name]))
   const report = presentBreakdown(await computeBreakdown(storage, teamId, request, names, clock.now()))

@@ -35,16 +35,20 @@ export async function listNodes(context: NodeContext): Promise<void> {
     output.text('No nodes. Start one: posthaste serve')
     return
   }
-  const rows = nodes.map(({ name, id, state, version, storage, heartbeatAt, sources }) => [
+  // Without regions, the table fits on a narrow terminal.
+  const placed = nodes.some(({ region }) => region !== null)
+  const rows = nodes.map(({ name, id, state, region, version, storage, heartbeatAt, sources }) => [
     name,
     id,
     state,
+    ...(placed ? [region ?? '-'] : []),
     version,
     String(storage.schema ?? '-'),
     formatInstant(heartbeatAt),
     sources.length === 0 ? '-' : sources.join(', '),
   ])
-  output.text(...formatTable(['NAME', 'ID', 'STATE', 'VERSION', 'SCHEMA', 'HEARTBEAT', 'SENDING IPS'], rows))
+  const heads = ['VERSION', 'SCHEMA', 'HEARTBEAT', 'SENDING IPS']
+  output.text(...formatTable(['NAME', 'ID', 'STATE', ...(placed ? ['REGION'] : []), ...heads], rows))
   output.text(
     ...nodes.flatMap(({ name, reasons }) =>
       reasons.flatMap((one) => ['', ...wrapParagraph(`${name}: ${one}`)]),

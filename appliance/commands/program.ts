@@ -21,6 +21,7 @@ import { showDomainProviderRules } from './provider-rules.ts'
 import { showDomainInsights, showDomainReputation } from './reputation.ts'
 import { setBodyStorage, showRetention } from './retention.ts'
 import { runSetup } from './setup.ts'
+import { registerRegionCommands } from './region.ts'
 import { registerReportCommands } from './report.ts'
 import { registerNodeCommands } from './node.ts'
 import { registerSourceCommands } from './source-commands.ts'
@@ -90,6 +91,7 @@ export function createProgram(adapters: Adapters, version: string, finish: (code
   registerAuditCommands(registrar)
   registerSourceCommands(registrar)
   registerNodeCommands(registrar)
+  registerRegionCommands(registrar)
   registerReportCommands(registrar)
   registerShapingCommands(registrar)
   registerMetricsCommands(registrar)
@@ -193,7 +195,9 @@ function registerDomainCommands({ group, addInTeam, does, doesTo, doesWith }: Re
   const domain = group('domain', 'Manage domains to send from')
   const on = (name: string, description: string) =>
     addInTeam(name, description, domain).argument('<name>', 'example.com')
-  on('add', 'Add a domain and print the DNS records to publish').action(doesTo(addDomain))
+  on('add', 'Add a domain and print the DNS records to publish')
+    .option('--region <name>', 'Region that its mail leaves from (default: us-east-1)')
+    .action(doesWith(addDomain))
   addInTeam('list', 'List domains', domain).action(does(listDomains))
   on('show', 'Show the expected and found DNS records').action(doesTo(showDomain))
   on('verify', 'Check the DNS records; exit code 1 if any is missing').action(doesTo(verifyDomain))
@@ -308,6 +312,7 @@ function registerMetricsCommands({ group, add, addInTeam, does }: Registrar): vo
       .option('--end <date>', 'End, exclusive, ISO 8601 date or datetime (default: now)')
       .option('--timezone <name>', 'Time zone of periods and dates, such as Europe/Berlin (default: UTC)')
       .option('--granularity <length>', 'Period length: hourly, daily, weekly or monthly (default: daily)')
+      .option('--region <name>', 'Only mail from domains in this region')
       .option('--metrics <names>', 'Comma-separated metrics, or all (default: the most common ones)')
   counting('show', 'Show metrics for a time range')
     .option('--by <dimensions>', 'Comma-separated dimensions: one row per period, domain or email')

@@ -59,6 +59,8 @@ function addFilter(command: Command): Command {
     .option('--domain <name>', 'Only recipients at this domain')
     .option('--provider <id>', 'Only this mailbox provider')
     .option('--pool <name>', 'Only this pool')
+    .option('--region <name>', 'Only pools in this region')
+    .option('--node <name>', 'Only pools with a sending IP of this node (name or ID)')
     .addOption(new Option('--stream <stream>', 'Only this stream').choices(STREAMS))
     .addOption(createTeamFilterOption('Only this team'))
     .option('--tag <tag>', 'Only emails with this tag: name or name=value')

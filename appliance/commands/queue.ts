@@ -15,6 +15,8 @@ export interface QueueOptions {
   domain?: string
   provider?: string
   pool?: string
+  region?: string
+  node?: string
   stream?: string
   tag?: string
   state?: string
@@ -37,10 +39,11 @@ export async function buildQueueFilter(
   options: QueueOptions,
   { clock, namedTeam }: Pick<Context, 'clock' | 'namedTeam'>,
 ): Promise<QueueFilter> {
+  const { region, node } = options
   const { domain, provider, pool, stream, tag, state, reply, category, id, source } = options
   const { olderThan: older_than, newerThan: newer_than, email: email_id, broadcast } = options
   const plain = { domain, provider, pool, stream, tag, state, reply, category, id, source }
-  const typed = { ...plain, older_than, newer_than, email_id, broadcast }
+  const typed = { ...plain, region, node, older_than, newer_than, email_id, broadcast }
   const optionOf = (name: string) => `--${name.replace(/_id$/, '').replaceAll('_', '-')}`
   const { filter } = await parseArgument(() => parseQueueFilter(typed, clock.now(), optionOf))
   const team = await namedTeam()

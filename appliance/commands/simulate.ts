@@ -12,6 +12,7 @@ import {
   type Config,
 } from '../config/config.ts'
 import type { Receiver } from '../mail/receiver.ts'
+import { NO_REGIONS } from '../mail/region.ts'
 import { DEFAULT_POOL, type Source } from '../mail/source.ts'
 import type * as Simulation from '../simulation/simulation.ts'
 import type { ServerState, SimulationResult } from '../simulation/simulation.ts'
@@ -189,13 +190,15 @@ async function presentOf(
     lanes: await storage.listLanes({}, now),
     providerSettings: await storage.listProviderSettings({}, now),
     assignments: await storage.listAssignments({}, now),
+    regions: await storage.regionMap({}, now),
     sender: await senderOf(storage, options),
   }
   if (!storage && options.domain !== undefined) throw new Failure(`Domain ${options.domain} not found.`)
   const { max_connections_per_domain: connections } = delivery
   const begun = delivery.warm_up ? (options.at ?? now) : null
   const first = delivery.source_ips.map((ip) => newSource(ip, begun))
-  const found = reads ?? { sources: [], lanes: [], providerSettings: [], assignments: [], sender: null }
+  const none = { sources: [], lanes: [], providerSettings: [], assignments: [] }
+  const found = reads ?? { ...none, regions: NO_REGIONS, sender: null }
   return {
     ...found,
     hostname,
@@ -229,12 +232,12 @@ async function senderOf(
   const teams = await storage.listTeams({}, now)
   const chosen = team === undefined ? teams[0] : findTeam(teams, team)
   if (!chosen) return null
-  if (domain === undefined) return { teamId: chosen.id, domainId: null }
+  if (domain === undefined) return { teamId: chosen.id, domainId: null, region: null }
   const found = (await storage.listDomains({ teamId: chosen.id }, now)).find(
     ({ name }) => name === domain.toLowerCase(),
   )
   if (!found) throw new Failure(`Domain ${domain} not found. See: posthaste domain list`)
-  return { teamId: chosen.id, domainId: found.id }
+  return { teamId: chosen.id, domainId: found.id, region: found.region }
 }
 
 interface Around {

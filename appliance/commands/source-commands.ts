@@ -19,6 +19,11 @@ export function registerSourceCommands({ group, add, does, doesWith }: Registrar
     does(source.listSources),
   )
   add('assignments', 'List which mail uses which pool', sources).action(does(source.listAssignments))
+  add('pools', 'List pools, their regions and their sending IPs', sources).action(does(source.listPools))
+  add('region', "Put a pool in a region, which its domains' mail is sent from", sources)
+    .argument('<pool>', 'Pool name')
+    .argument('<region>', 'Such as eu-west-1, or a name of your own; - for none')
+    .action(doesWith(source.setPoolRegion))
   on('reputation', 'Show how receivers treat the mail from an IP, and what changed when')
     .option('--days <count>', 'Days up to now, at most 90 (default: 30)', parseCount)
     .action(doesWith(showSourceReputation))

@@ -1,6 +1,6 @@
 import { refuse } from '../mail/refusals.ts'
 import type { Assignment, Source } from '../mail/source.ts'
-import { presentAssignment, presentSource } from '../api/sources.ts'
+import { presentAssignment, presentPool, presentSource } from '../api/sources.ts'
 import { presentDeleted, presentList } from '../api/shared.ts'
 import type { Context } from './context.ts'
 import { formatInstant, wrapParagraph, formatTable } from './output.ts'
@@ -29,6 +29,29 @@ export async function listAssignments({ sources, output }: Context): Promise<voi
   output.object(presentList(assignments.map(presentAssignment)))
   const none = ['No assignments. All mail uses the pool default.']
   output.text(...(assignments.length === 0 ? none : describeAssignments(assignments)))
+}
+
+/** `source pools`: prints the pools with their regions. */
+export async function listPools({ sources, output }: Context): Promise<void> {
+  await sources.reconcile()
+  const pools = await sources.pools()
+  output.object(presentList(pools.map(presentPool)))
+  const rows = pools.map(({ name, region, sources: ips }) => [name, region ?? '-', ips.join(', ') || '-'])
+  output.text(...formatTable(['POOL', 'REGION', 'SENDING IPS'], rows))
+}
+
+/** `source region`: puts a pool in a region; `-` removes it from its region. */
+export async function setPoolRegion({ sources, output }: Context, [pool, given]: string[]): Promise<void> {
+  await sources.reconcile()
+  const { name, region, ...rest } = await sources.setPoolRegion(pool!, given === '-' ? null : given!)
+  output.object(presentPool({ name, region, ...rest }))
+  output.text(
+    ...wrapParagraph(
+      region === null
+        ? `The pool ${name} is in no region.`
+        : `The pool ${name} is in ${region}. New mail of domains in this region is sent from it.`,
+    ),
+  )
 }
 
 /** Returns the reason why a sending IP is suspended, and the problems of its last check. */

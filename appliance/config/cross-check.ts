@@ -21,6 +21,7 @@ export function crossCheck(
       'tls.cert and tls.key belong together: set both or neither.',
     )
   for (const { key, message } of checkStorage(values, given)) complain(key, message)
+  for (const { key, message } of checkFailover(values, given)) complain(key, message)
   for (const { key, message } of checkBucket(values, given)) complain(key, message)
   for (const { key, message } of checkAcme(values, given)) complain(key, message)
   for (const { key, message } of checkListeners(values, given)) complain(key, message)
@@ -137,6 +138,25 @@ function checkStorage(
       message: 'storage.tls_ca has no effect unless storage.tls is "verify".',
     })
   return wrong
+}
+
+/** Checks [failover]: it needs a region, another one, and a database that nodes share. */
+function checkFailover(
+  values: ReadonlyMap<string, unknown>,
+  given: ReadonlyMap<string, ConfiguredValue>,
+): { key: string; message: string }[] {
+  const key = 'failover.region'
+  const [target, region] = [values.get(key), values.get('region')]
+  if (target === undefined)
+    return given.has('failover.after_seconds')
+      ? [{ key: 'failover.after_seconds', message: `failover.after_seconds has no effect without ${key}.` }]
+      : []
+  if (values.get('storage.engine') !== 'postgres')
+    return [{ key, message: `${key} has no effect unless storage.engine is "postgres".` }]
+  if (region === undefined) return [{ key, message: `${key} requires region, the region of this machine.` }]
+  return region === target
+    ? [{ key, message: `${key} is the region of this machine. Name another one.` }]
+    : []
 }
 
 /** Checks [nameserver]: its zone must neither hide this server nor contain the names of the DNS servers. */

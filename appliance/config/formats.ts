@@ -137,6 +137,10 @@ export const FORMATS: Record<string, Format> = {
       'a URL such as postgres://posthaste@db.example.com/posthaste, with "host" as the only possible parameter',
     test: (text) => splitPostgresUrl(text) !== undefined,
   },
+  region: {
+    expected: 'up to 50 lowercase letters, digits and hyphens, such as eu-west-1',
+    test: (text) => /^[a-z0-9][a-z0-9-]{0,49}$/.test(text),
+  },
   's3-bucket': {
     expected: 'the name of a bucket: 3 to 63 lowercase letters, digits, hyphens and periods',
     test: (text) => /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(text) && !text.includes('..'),

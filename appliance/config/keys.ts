@@ -54,6 +54,9 @@ function key(section: string | null, name: string, schema: KeySchema, required: 
 
 const entries = Object.entries(root.properties ?? {})
 
+const isRequired = (name: string, schema: KeySchema): boolean =>
+  schema.default === undefined && (root.required ?? []).includes(name)
+
 /** The schema as a flat list, in file order. */
 export const SECTIONS: readonly Section[] = [
   {
@@ -61,7 +64,7 @@ export const SECTIONS: readonly Section[] = [
     description: '',
     keys: entries
       .filter(([, schema]) => schema.type !== 'object')
-      .map(([name, schema]) => key(null, name, schema, schema.default === undefined)),
+      .map(([name, schema]) => key(null, name, schema, isRequired(name, schema))),
   },
   ...entries
     .filter(([, schema]) => schema.type === 'object')

@@ -5,6 +5,8 @@ import { nameserverSection } from './schema-nameserver.ts'
 import { smtpSection } from './schema-smtp.ts'
 import { alertsSection } from './schema-alerts.ts'
 import { s3Section, secretsSection, storageSection } from './schema-storage.ts'
+import { failoverSection, regionKey } from './schema-regions.ts'
+import { doctorSection, logSection, metricsSection } from './schema-watch.ts'
 import { section, stringList } from './formats.ts'
 
 /**
@@ -25,6 +27,8 @@ export const ConfigSchema = Type.Object(
       description:
         'Directory for the SQLite database, large messages, keys and certificates. Created at the first start, readable only by the service.',
     }),
+    region: regionKey,
+    failover: failoverSection,
     storage: storageSection,
     s3: s3Section,
     secrets: secretsSection,
@@ -356,35 +360,10 @@ export const ConfigSchema = Type.Object(
         ),
       },
     ),
-    doctor: section('Self-checks: `posthaste doctor` and the hourly check of the sending IPs.', {
-      blocklists: Type.Optional(
-        Type.String({
-          format: 'absolute-path',
-          description:
-            'TOML file with the blocklists to query. Default: the built-in file, config/blocklists.toml.',
-        }),
-      ),
-      targets: Type.Optional(
-        Type.String({
-          format: 'absolute-path',
-          description:
-            "TOML file with the hosts used to test this machine's internet connection. Default: the built-in file, config/doctor.toml.",
-        }),
-      ),
-    }),
+    doctor: doctorSection,
     alerts: alertsSection,
-    metrics: section('Endpoints for Prometheus and load balancers: GET /metrics, /healthz and /readyz.', {
-      listen: stringList(
-        'Addresses of a separate listener without authentication, host:port. Choose addresses that are not reachable from outside. An empty list turns this listener off. On http.listen, /metrics requires an API key of the team that operates the server.',
-        'host-port',
-      ),
-    }),
-    log: section('Logging to standard output.', {
-      level: Type.Union(
-        (['debug', 'info', 'warn', 'error'] as const).map((level) => Type.Literal(level)),
-        { default: 'info', description: 'Lowest level to log: debug, info, warn or error.' },
-      ),
-    }),
+    metrics: metricsSection,
+    log: logSection,
   },
   { additionalProperties: false },
 )

@@ -9,7 +9,7 @@ import {
 import { refuse } from '../mail/refusals.ts'
 import { BREAKDOWNS } from '../api/metrics.ts'
 import type { MetricsQuery, Storage } from '../storage/storage.ts'
-import { breakDownInChunks, sumInChunks } from './metrics-pieces.ts'
+import { breakDownInChunks, limitToRegion, sumInChunks } from './metrics-pieces.ts'
 import { listPeriods, type Granularity, type Period } from './metrics-periods.ts'
 import { catchUpTagCounts, type TagStorage } from './metrics-tags.ts'
 import { parseMetricsQuery, type MetricsRequest } from './metrics-query.ts'
@@ -31,7 +31,7 @@ const LONGEST_PROVIDER = 255
 /** A validated request. */
 export interface BreakdownRequest extends Pick<
   MetricsRequest,
-  'range' | 'zone' | 'granularity' | 'domainIds'
+  'range' | 'zone' | 'granularity' | 'domainIds' | 'region'
 > {
   by: Breakdown
   /** Provider IDs; undefined for all. */
@@ -84,16 +84,16 @@ const invalid = (parameter: string, expected: string) => refuse('invalid_paramet
  */
 export function parseBreakdownQuery(query: unknown, now: number): BreakdownRequest {
   const { by = 'domain', provider, ...given } = query as Record<string, unknown>
-  const { start_date, end_date, timezone, granularity: length, domain_id } = given
-  const known = { start_date, end_date, timezone, granularity: length, domain_id }
-  const { range, zone, granularity, domainIds } = parseMetricsQuery(known, now)
+  const { start_date, end_date, timezone, granularity: length, domain_id, region } = given
+  const known = { start_date, end_date, timezone, granularity: length, domain_id, region }
+  const { range, zone, granularity, domainIds, region: within } = parseMetricsQuery(known, now)
   const word = typeof by === 'string' ? by.toLowerCase() : by
   const found = BREAKDOWNS.find((one) => one === word)
   if (found === undefined) throw invalid('by', `one of ${BREAKDOWNS.join(', ')}`)
   const providers = readProviders(provider)
   if (found === 'broadcast' && providers)
     throw invalid('provider', 'no provider together with `by=broadcast`')
-  return { range, zone, granularity, domainIds, by: found, providers }
+  return { range, zone, granularity, domainIds, region: within, by: found, providers }
 }
 
 function readProviders(given: unknown): string[] | undefined {
@@ -112,10 +112,11 @@ function readProviders(given: unknown): string[] | undefined {
 export async function computeBreakdown(
   storage: Deps,
   teamId: string,
-  request: BreakdownRequest,
+  given: BreakdownRequest,
   providerNames: ReadonlyMap<string, string>,
   now: number,
 ): Promise<BreakdownReport> {
+  const request = await limitToRegion(storage, teamId, given, now)
   const { by, range, granularity } = request
   const metrics = metricsOf(request)
   const countedUntil = by === 'tag' ? await catchUpTagCounts(storage, now) : null

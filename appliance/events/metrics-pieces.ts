@@ -230,3 +230,17 @@ export async function breakDownInChunks(
     [...counters].map(([counter, n]) => ({ value, counter, n })),
   )
 }
+
+/** An id that no domain has: a region without domains has no mail. */
+const NO_DOMAIN = '00000000-0000-0000-0000-000000000000'
+
+/** Limits a request to the team's present domains in its region, if it names one. */
+export async function limitToRegion<
+  R extends { domainIds: string[] | undefined; region: string | undefined },
+>(storage: Pick<Storage, 'listDomains'>, teamId: string, request: R, now: number): Promise<R> {
+  const { region, domainIds } = request
+  if (region === undefined) return request
+  const own = (await storage.listDomains({ teamId }, now)).filter((domain) => domain.region === region)
+  const wanted = own.map(({ id }) => id).filter((id) => domainIds?.includes(id) ?? true)
+  return { ...request, domainIds: wanted.length > 0 ? wanted : [NO_DOMAIN] }
+}

@@ -1,5 +1,6 @@
 /** Parses metrics queries (reference: wire format §2.2). Pure. */
 import { isId } from '../mail/ids.ts'
+import { isRegionName } from '../mail/region.ts'
 import { refuse } from '../mail/refusals.ts'
 import { METRICS, type Metric } from './metrics-names.ts'
 import { toInstant, findZone, type Granularity, type Period, type TimeZone } from './metrics-periods.ts'
@@ -17,6 +18,8 @@ export interface MetricsRequest {
   dimensions: Dimension[]
   /** Domain IDs; undefined for all. */
   domainIds: string[] | undefined
+  /** Only domains in this region; undefined for all. */
+  region: string | undefined
   emailIds: string[] | undefined
   broadcastIds: string[] | undefined
 }
@@ -48,9 +51,16 @@ export function parseMetricsQuery(query: unknown, now: number): MetricsRequest {
     metrics: metrics.length > 0 ? [...new Set(metrics)] : [...METRICS],
     dimensions: DIMENSIONS.filter((one) => dimensions.includes(one)),
     domainIds: ids(given, 'domain_id'),
+    region: readRegion(given),
     emailIds,
     broadcastIds,
   }
+}
+
+function readRegion(given: Record<string, unknown>): string | undefined {
+  const region = text(given, 'region')?.toLowerCase()
+  if (region !== undefined && !isRegionName(region)) throw invalid('region', 'the name of a region')
+  return region
 }
 
 function refuseBoth(dimensions: Dimension[], emailIds?: string[], broadcastIds?: string[]): void {

@@ -2,7 +2,7 @@
 import { refuse } from '../mail/refusals.ts'
 import type { Storage } from '../storage/storage.ts'
 import { computeMetrics, type Metric } from './metrics-names.ts'
-import { sumInChunks } from './metrics-pieces.ts'
+import { limitToRegion, sumInChunks } from './metrics-pieces.ts'
 import { listPeriods, type Granularity, type Period } from './metrics-periods.ts'
 import type { Dimension, MetricsRequest } from './metrics-query.ts'
 
@@ -70,9 +70,10 @@ const narrower = (parameter: string, expected: string) => refuse('invalid_parame
 export async function computeMetricsReport(
   storage: Deps,
   teamId: string,
-  request: MetricsRequest,
+  given: MetricsRequest,
   now: number,
 ): Promise<MetricsReport> {
+  const request = await limitToRegion(storage, teamId, given, now)
   const { range, dimensions, granularity, metrics } = request
   const ranges = rangesOf(request)
   const sums = await sumsOf(storage, teamId, request, ranges, now)

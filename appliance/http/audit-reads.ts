@@ -160,6 +160,14 @@ export function readIdentity({ providers }: Pick<HttpDeps, 'providers'>): Read {
   }
 }
 
+/** Reads the pool in the path. */
+export function readPool({ sources }: Pick<HttpDeps, 'sources'>): Read {
+  return async (request) => {
+    const { pool } = request.params as { pool: string }
+    return { region: (await sources.pool(pool)).region }
+  }
+}
+
 /** Reads the pool assignment in the path. */
 export function readAssignment({ sources }: Pick<HttpDeps, 'sources'>): Read {
   return async (request) => {

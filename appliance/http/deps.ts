@@ -10,7 +10,7 @@ import type { Webhooks } from '../events/events.ts'
 import type { Intake, ScheduledEmails } from '../intake/intake.ts'
 import type { MimeReader } from '../mime/mime.ts'
 import type { ReportView, ReputationView, SharedDoctor } from '../insights/insights.ts'
-import type { SourceRegistry } from '../sources/sources.ts'
+import type { RegionOverview, SourceRegistry } from '../sources/sources.ts'
 import type { CertificateView, NodeFacts, NodeView } from '../mail/node.ts'
 import type { TlsPolicyView } from '../mail/tls-policy.ts'
 import type {
@@ -113,6 +113,8 @@ export interface HttpDeps {
   shaping: ShapingOperations
   /** The sending IPs. */
   sources: Omit<SourceRegistry, 'host' | 'reconcile'>
+  /** The regions, and previews of fail-overs. */
+  regions: RegionOverview
   /** The operator's actions on queued mail. */
   queue: QueueControl
   doctor: SharedDoctor

@@ -18,7 +18,10 @@ import type { Submission } from './submission.ts'
 import { findOnlyRecipient } from './topic.ts'
 
 export interface IntakeDeps {
-  storage: Pick<Storage, 'put' | 'findReceipt' | 'usage' | 'listAssignments' | 'secret' | 'topicRecipients'>
+  storage: Pick<
+    Storage,
+    'put' | 'findReceipt' | 'usage' | 'listAssignments' | 'regionMap' | 'secret' | 'topicRecipients'
+  >
   senders: Pick<Senders, 'authorize'>
   quotas: Pick<Quotas, 'limitOf'>
   /** Checks bulk mail against the rules of mailbox providers. Default: no check. */
@@ -222,10 +225,15 @@ async function store(
 ): Promise<AcceptResult> {
   const { storage, clock, quotas, wake } = deps
   const quota = await quotas.limitOf(caller.teamId)
-  const assignments = await storage.listAssignments({}, clock.now())
+  const [assignments, regions] = await Promise.all([
+    storage.listAssignments({}, clock.now()),
+    storage.regionMap({}, clock.now()),
+  ])
   const now = clock.now()
   const ids = prepared.map(({ id }) => id)
-  const emails = prepared.map((one) => buildEmail(one, caller, assignments, now, deps.testDomains))
+  const emails = prepared.map((one) =>
+    buildEmail(one, caller, { assignments, regions }, now, deps.testDomains),
+  )
   const receipt = name && receiptOf(name, request.fingerprint, { ids, errors }, now)
   const counted = prepared.some(({ submission }) => !submission.notice)
   const step = request.step && { ...request.step, output: { ...request.step.output, email_id: ids[0] } }

@@ -1,6 +1,7 @@
 /** Converts a submission to the email that storage keeps. Pure. */
 import { formatMailbox, type Mailbox, getTestOutcome } from '../mail/address.ts'
 import { newId } from '../mail/ids.ts'
+import type { RegionMap } from '../mail/region.ts'
 import { choosePool, type Assignment } from '../mail/source.ts'
 import { createSuppressionCause } from '../mail/suppression.ts'
 import type { Caller } from '../senders/api-keys.ts'
@@ -21,13 +22,19 @@ export interface PreparedEmail {
   returnPath: string
 }
 
+/** Which mail uses which pool, and where the pools are. */
+export interface PoolRouting {
+  assignments: readonly Assignment[]
+  regions: RegionMap
+}
+
 const WITHHELD: StoredContent = { place: 'row', html: null, text: null }
 
 /** Builds an email for storage. `storage.put` checks the suppression list, in the transaction that stores it. */
 export function buildEmail(
   { id, messageId, submission, composed, domain, returnPath }: PreparedEmail,
   caller: Caller,
-  assignments: readonly Assignment[],
+  { assignments, regions }: PoolRouting,
   now: number,
   testDomains: readonly string[] = [],
 ): NewEmail {
@@ -57,7 +64,11 @@ export function buildEmail(
     stream: submission.stream,
     topicId: submission.topicId,
     template: submission.template,
-    pool: choosePool(assignments, { teamId: caller.teamId, domainId: domain.id, stream: submission.stream }),
+    pool: choosePool(
+      assignments,
+      { teamId: caller.teamId, domainId: domain.id, region: domain.region, stream: submission.stream },
+      regions,
+    ),
     message: composed.message,
     deliveries: deliveriesOf(submission, now).map((one) => heedTest(one, testDomains)),
   }

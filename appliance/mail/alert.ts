@@ -10,6 +10,7 @@ export const ALERT_KINDS = [
   'tls',
   'queue',
   'blocklist',
+  'region',
 ] as const
 export type AlertKind = (typeof ALERT_KINDS)[number]
 
@@ -20,12 +21,12 @@ export type AlertStatus = (typeof ALERT_STATUSES)[number]
 export const ALERT_SCOPES = ['team', 'server'] as const
 export type AlertScope = (typeof ALERT_SCOPES)[number]
 
-export const ALERT_SUBJECTS = ['domain', 'provider', 'ip', 'queue', 'mail'] as const
+export const ALERT_SUBJECTS = ['domain', 'provider', 'ip', 'queue', 'mail', 'region'] as const
 
 /** The subject of an alert. */
 export interface AlertSubject {
   type: (typeof ALERT_SUBJECTS)[number]
-  /** Id of the domain or provider, or the IP. Empty for the queue and for all mail. */
+  /** Id of the domain or provider, the IP, or the name of the region. Empty for the queue and for all mail. */
   id: string
   /** Display name. */
   name: string
@@ -95,6 +96,7 @@ export const ALERT_LEVELS: AlertLevels = {
   tls: { opens: 0.1, closes: 0.05, least: 20 },
   queue: { opens: 20, closes: 10, least: 1 },
   blocklist: { opens: 1, closes: 0.5, least: 1 },
+  region: { opens: 1, closes: 0.5, least: 1 },
 }
 
 /** The bounce rate that alerts measure against, which the dashboard draws as a limit. */
@@ -175,6 +177,7 @@ export const ALERT_FIXES: Readonly<Record<AlertKind, string>> = {
   tls: 'Find the reason in the domain’s Reports tab. It is usually the certificate of your mail server.',
   queue: 'See under Queue why the deliveries wait.',
   blocklist: 'Find out what was sent, stop it, then ask the blocklist to remove the IP.',
+  region: 'Start a node of the region. See Settings > Nodes.',
 }
 
 /** Returns the title of an alert: `Bounces of example.com`. */
@@ -199,6 +202,8 @@ export function alertTitle({ kind, subject }: Pick<Alert, 'kind' | 'subject'>): 
       return 'Old mail in the queue'
     case 'blocklist':
       return `Blocklisting of ${name}`
+    case 'region':
+      return `Loss of the region ${name}`
   }
 }
 

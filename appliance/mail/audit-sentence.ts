@@ -120,6 +120,7 @@ const SENTENCES: Record<AuditAction, Say> = {
     `the role of ${name}${after(' from', before.role)}${after(' to', details.role ?? made.role)}`,
   ],
   'metrics.recompute': account('recomputed', 'recompute', 'the metrics'),
+  'pool.update': (facts) => buildChangePhrase(facts, `the pool ${facts.name}`),
   'pool_assignment.create': ({ details }) => ['assigned', 'assign', assignment(details, 'to')],
   'pool_assignment.delete': ({ before, details }) => [
     'removed',
@@ -133,6 +134,12 @@ const SENTENCES: Record<AuditAction, Say> = {
   'queue.release': (facts) => queued('released', 'release', facts),
   'queue.reroute': (facts) => queued('rerouted', 'reroute', facts),
   'queue.retry': (facts) => queued('retried', 'retry', facts),
+  'region.fail_over': ({ name, after: done, details }) => [
+    'moved',
+    'move',
+    `the mail of the region ${name}${after(' to', details.to)}${movedMail(done.count)}`,
+  ],
+  'region.restore': simple('restored', 'restore', (name) => `the region ${name}`),
   'secrets.rekey': account('replaced', 'replace', 'the master key of this server'),
   'segment.create': simple('created', 'create', (name) => `the segment${quoted(name)}`),
   'segment.delete': simple('deleted', 'delete', (name) => `the segment${quoted(name)}`),
@@ -279,6 +286,12 @@ function refusal(refused: unknown): string {
 /** Returns an argument of a command. */
 function argument({ arguments: given }: Fields, at = 0): string {
   return Array.isArray(given) ? textOf(given[at]) : ''
+}
+
+/** Returns the number of moved deliveries, once it is known. */
+const movedMail = (value: unknown): string => {
+  const count = numberOf(value)
+  return count === undefined ? '' : `: ${many(count, 'delivery', 'deliveries')}`
 }
 
 const minutes = (value: unknown): string => {

@@ -17,6 +17,9 @@ export interface Actor {
   ip: string | null
 }
 
+/** The server itself. */
+export const SYSTEM_ACTOR: Actor = { kind: 'system', name: 'posthaste', ip: null }
+
 /** Every audited action: noun and verb. Each has its sentence in mail/audit-sentence.ts. */
 export const AUDIT_ACTIONS = [
   'account.passkey.add',
@@ -91,6 +94,7 @@ export const AUDIT_ACTIONS = [
   'member.update',
   'metrics.recompute',
   'node.forget',
+  'pool.update',
   'pool_assignment.create',
   'pool_assignment.delete',
   'provider.update',
@@ -100,6 +104,8 @@ export const AUDIT_ACTIONS = [
   'queue.release',
   'queue.reroute',
   'queue.retry',
+  'region.fail_over',
+  'region.restore',
   'secrets.rekey',
   'segment.create',
   'segment.delete',

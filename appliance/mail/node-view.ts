@@ -19,6 +19,8 @@ const UNKNOWN: NodeFacts = {
   version: '',
   runtime: '',
   sandbox: false,
+  region: null,
+  failover: null,
   startedAt: 0,
   listeners: [],
   storage: { engine: 'postgres', dataDir: '', database: null, schema: null },
@@ -49,7 +51,8 @@ export function toNodeViews(nodes: readonly KnownNode[], currentId: string | nul
     const { id, name, startedAt, heartbeatAt, sources, facts } = node
     const state = stateOf(node, now)
     const reasons = reasonsOf(state, node, now)
-    const known = facts === null ? UNKNOWN : (JSON.parse(facts) as NodeFacts)
+    // A node of an older version doesn't know all facts.
+    const known = { ...UNKNOWN, ...(facts === null ? {} : (JSON.parse(facts) as Partial<NodeFacts>)) }
     const current = id === currentId
     return {
       ...known,

@@ -6,6 +6,10 @@ export interface NodeFacts {
   /** The runtime version: `v24.17.0`. */
   runtime: string
   sandbox: boolean
+  /** The region that the node is in; null: none. */
+  region: string | null
+  /** Where the region's mail leaves from if all its nodes are gone for a time; null: it waits. */
+  failover: { region: string; afterMs: number } | null
   /** Unix milliseconds. */
   startedAt: number
   /** The node's listeners as origins: `https://203.0.113.7:443`, `smtp://0.0.0.0:25`, `smtps://0.0.0.0:465`. */

@@ -677,12 +677,7 @@ export const REFUSALS = {
     '554 5.6.0',
     'Access must be "full_access" | "sending_access".',
   ),
-  invalid_region: entry(
-    'invalid_region',
-    422,
-    '554 5.6.0',
-    'Region must be "us-east-1" | "eu-west-1" | "sa-east-1" | "ap-northeast-1".',
-  ),
+  invalid_region: entry('invalid_region', 422, '554 5.6.0', 'Region must be {regions}.'),
 
   // ── the sender
   domain_not_verified: entry(

@@ -1,6 +1,7 @@
 /** Sending IPs, their pools, and the assignment of mail to pools. Pure. */
 import { isIP } from 'node:net'
 import type { Finding } from './finding.ts'
+import { applyRegion, type RegionMap } from './region.ts'
 
 /** The pool for sending IPs and mail that aren't assigned to another one. */
 export const DEFAULT_POOL = 'default'
@@ -52,10 +53,12 @@ export interface Assignment {
   pool: string
 }
 
-/** The mail to find a pool for; `domainId` is null for mail of no known domain, such as reports. */
+/** The mail to find a pool for; `domainId` and `region` are null for mail of no known domain. */
 export interface PoolQuery {
   teamId: string
   domainId: string | null
+  /** The region of the domain. */
+  region: string | null
   stream: Stream
 }
 
@@ -63,8 +66,12 @@ export interface PoolQuery {
 const weight = ({ domainId, teamId, stream }: Assignment): number =>
   (domainId === null ? 0 : 4) + (teamId === null ? 0 : 2) + (stream === null ? 0 : 1)
 
-/** Picks the pool of the most specific matching assignment, the oldest among equals; `default` when none matches. */
-export function choosePool(assignments: readonly Assignment[], mail: PoolQuery): string {
+/**
+ * Picks the pool of the most specific matching assignment, the oldest among equals; `default` when none matches. Unless
+ * the assignment names the domain or team, the mail then goes to a pool in the domain's region, if there is one. Mail of
+ * a region that is failed over goes to the other region.
+ */
+export function choosePool(assignments: readonly Assignment[], mail: PoolQuery, regions: RegionMap): string {
   const about = assignments.filter(
     ({ teamId, domainId, stream }) =>
       (teamId === null || teamId === mail.teamId) &&
@@ -72,7 +79,8 @@ export function choosePool(assignments: readonly Assignment[], mail: PoolQuery):
       (stream === null || stream === mail.stream),
   )
   const [best] = about.toSorted((a, b) => weight(b) - weight(a) || (a.id < b.id ? -1 : 1))
-  return best?.pool ?? DEFAULT_POOL
+  const named = best !== undefined && (best.domainId !== null || best.teamId !== null)
+  return applyRegion({ pool: best?.pool ?? DEFAULT_POOL, named }, mail.region, regions)
 }
 
 /** The address family of the receiving server, 4 or 6. */

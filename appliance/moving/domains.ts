@@ -1,4 +1,5 @@
-import { REGIONS, type NewDomainArgs } from '../senders/senders.ts'
+import { HOSTED_REGIONS } from '../mail/region.ts'
+import type { NewDomainArgs } from '../senders/senders.ts'
 import type { Domain } from '../storage/storage.ts'
 import { parseHostedDomain, listSelectors, stringOrNull, type HostedDomain } from './objects.ts'
 import {
@@ -64,14 +65,12 @@ function argsOf({ teamId, options }: MoveDeps, theirs: HostedDomain): NewDomainA
   }
 }
 
-const isKnown = (region: string): boolean => REGIONS.some((one) => one === region)
+const isKnown = (region: string): boolean => HOSTED_REGIONS.some((one) => one === region)
 
 function remark({ name, region, settings }: HostedDomain, count: MoveCount): void {
   const note = (text: string) => count.notes.push({ what: name, text })
   if (region !== null && !isKnown(region))
-    note(
-      `its region ${region.slice(0, 40)} does not exist here; it is set to ${REGIONS[0]}, which has no effect`,
-    )
+    note(`its region ${region.slice(0, 40)} does not exist here; it is set to ${HOSTED_REGIONS[0]}`)
   if (settings.receiving) note('it receives mail there: publish the Receiving record here when you move it')
 }
 

@@ -56,6 +56,8 @@ const CONDITIONS: Record<string, Read> = {
     provider: text.toLowerCase(),
   })),
   pool: shaped(/^[a-z0-9_-]+$/, 'a pool name', (pool) => ({ pool })),
+  region: shaped(/^[A-Za-z0-9-]+$/, 'the name of a region', (text) => ({ region: text.toLowerCase() })),
+  node: shaped(/^[\w.-]+$/, 'the name or ID of a node', (node) => ({ node })),
   stream: oneOf(STREAMS, (stream) => ({ stream })),
   tag: shaped(/^[\w-]+(=[\w-]*)?$/, 'a tag as name or name=value', (text) => {
     const [name = '', value = null] = text.split('=')
@@ -141,6 +143,8 @@ export function formatQueueFilter(filter: QueueFilter): Record<string, string> {
     domain: filter.domain,
     provider: filter.provider,
     pool: filter.pool,
+    region: filter.region,
+    node: filter.node,
     stream: filter.stream,
     tag: tag && (tag.value === null ? tag.name : `${tag.name}=${tag.value}`),
     state: filter.state,

@@ -4,6 +4,7 @@ import { parseDomain } from '../mail/domain.ts'
 import type { EventDomain } from '../mail/event.ts'
 import { newId } from '../mail/ids.ts'
 import { refuse } from '../mail/refusals.ts'
+import { HOSTED_REGIONS, listRegions } from '../mail/region.ts'
 import type { DkimKey, Domain, DomainSettings, Storage } from '../storage/storage.ts'
 import { startVerification } from './verification-schedule.ts'
 import type { KeyGenerator } from './keys.ts'
@@ -17,7 +18,10 @@ export interface NewDomainArgs {
   teamId: string
   /** Domain name in U-labels or A-labels. */
   name: string
-  /** Default: `us-east-1`, as in the hosted service. Has no effect here, but clients send it. */
+  /**
+   * A region of the hosted service, or of a pool. The domain's mail leaves from it, if it has a pool. Default:
+   * `us-east-1`, as in the hosted service.
+   */
   region?: string | undefined
   /** Label of the return path. Default: `send`. */
   returnPath?: string | undefined
@@ -33,7 +37,7 @@ export interface DomainMethods {
    */
   addDomain(args: NewDomainArgs): Promise<Domain>
   /**
-   * Validates a new domain like `addDomain`, without adding it.
+   * Validates a new domain in a hosted region like `addDomain`, without adding it.
    * Refuses: what `addDomain` would refuse, except `domain_taken`.
    */
   checkDomain(args: NewDomainArgs): void
@@ -85,9 +89,6 @@ export interface DomainDeps extends DomainCheckDeps {
   keygen?: KeyGenerator | undefined
 }
 
-/** The regions that clients of the hosted service choose from. All mail is sent from here. */
-export const REGIONS = ['us-east-1', 'eu-west-1', 'sa-east-1', 'ap-northeast-1'] as const
-
 const defaults: DomainSettings = {
   tls: 'opportunistic',
   sending: true,
@@ -122,7 +123,7 @@ export function createDomainMethods(deps: DomainDeps): DomainMethods {
 
   return {
     addDomain: (args) => addDomain(deps, args),
-    checkDomain: (args) => checkDelegation(newDomain(args, clock.now()), config),
+    checkDomain: (args) => checkDelegation(newDomain(args, HOSTED_REGIONS, clock.now()), config),
     listDomains: (args) => storage.listDomains(args, clock.now()),
     getDomain,
     findDomain: ({ teamId, name }) => storage.findDomain({ teamId, name: asciiOf(name) }, clock.now()),
@@ -244,12 +245,14 @@ const isNextKey = ({ state, algorithm }: DkimKey): boolean =>
 
 /** Builds the requested domain after validation. */
 function newDomain(
-  { teamId, name, region = REGIONS[0], returnPath = 'send', settings = {} }: NewDomainArgs,
+  { teamId, name, region = HOSTED_REGIONS[0], returnPath = 'send', settings = {} }: NewDomainArgs,
+  regions: readonly string[],
   now: number,
 ): Domain {
   const judged = validateDomainName(name)
   if (!judged.ok) throw refuse('invalid_field', { field: 'name', expected: judged.expected })
-  if (!REGIONS.some((one) => one === region)) throw refuse('invalid_region')
+  if (!regions.includes(region))
+    throw refuse('invalid_region', { regions: regions.map((one) => `"${one}"`).join(' | ') })
   if (!isReturnPathLabel(returnPath))
     throw refuse('invalid_field', { field: 'custom_return_path', expected: 'a label such as send' })
   const domain: Domain = {
@@ -276,7 +279,7 @@ function newDomain(
 async function addDomain(deps: DomainDeps, args: NewDomainArgs): Promise<Domain> {
   const { storage, clock } = deps
   const now = clock.now()
-  const domain = newDomain(args, now)
+  const domain = newDomain(args, listRegions(await storage.regionMap({}, now)), now)
   checkDelegation(domain, deps.config)
   const selectors = chooseSelectors(domain, [], { config: deps.config, now, taken: args.takenSelectors })
   const [rsa, ...others] = await generateKeys(deps, domain, selectors)

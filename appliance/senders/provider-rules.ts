@@ -54,7 +54,13 @@ export interface ProviderRuleChecker {
 export interface ProviderRuleCheckerDeps {
   storage: Pick<
     Storage,
-    'getTeam' | 'sumMetrics' | 'breakDownMetrics' | 'listSources' | 'listAssignments' | 'listTlsResults'
+    | 'getTeam'
+    | 'sumMetrics'
+    | 'breakDownMetrics'
+    | 'listSources'
+    | 'listAssignments'
+    | 'regionMap'
+    | 'listTlsResults'
   >
   clock: Clock
   /** Called for each check, because the rules can be replaced. */
@@ -185,8 +191,9 @@ async function factsOf(
 ): Promise<RuleFacts> {
   const now = clock.now()
   const [sources, assignments] = [await storage.listSources({}, now), await storage.listAssignments({}, now)]
+  const regions = await storage.regionMap({}, now)
   const lights = new Map(
-    computeStatusLights(domain, { sources, assignments }).map((light) => [light.name, light]),
+    computeStatusLights(domain, { sources, assignments, regions }).map((light) => [light.name, light]),
   )
   const isBroken = (name: 'SPF' | 'DKIM' | 'DMARC'): boolean =>
     ['failed', 'pending'].includes(lights.get(name)?.status ?? '')

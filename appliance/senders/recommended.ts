@@ -60,7 +60,7 @@ const WORST: readonly RecordStatus[] = ['failed', 'pending', 'temporary_failure'
  * explain it.
  */
 export function computeStatusLights(
-  domain: Pick<Domain, 'id' | 'teamId' | 'checks'>,
+  domain: Pick<Domain, 'id' | 'teamId' | 'region' | 'checks'>,
   ways: SourcesAndPools,
 ): StatusLight[] {
   const checks = (kind: string) =>

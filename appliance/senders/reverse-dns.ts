@@ -4,6 +4,7 @@
  */
 import { isIPv6 } from 'node:net'
 import type { Finding, FindingStatus } from '../mail/finding.ts'
+import type { RegionMap } from '../mail/region.ts'
 import {
   AUTO_IP,
   choosePool,
@@ -15,10 +16,11 @@ import {
 } from '../mail/source.ts'
 import type { Domain, RecordStatus } from '../storage/storage.ts'
 
-/** All sources, and which mail uses which pool. */
+/** All sources, which mail uses which pool, and where the pools are. */
 export interface SourcesAndPools {
   sources: readonly Source[]
   assignments: readonly Assignment[]
+  regions: RegionMap
 }
 
 /** The combined result: the worst IP decides, and `note` names it and says what to do. */
@@ -49,10 +51,12 @@ const UNUSABLE = 'No sending IP is usable right now, so no mail is sent.'
 
 /** Combines the results for all pools that a domain uses. Skips suspended IPs. Pure. */
 export function combineReverseDns(
-  { id, teamId }: Pick<Domain, 'id' | 'teamId'>,
-  { sources, assignments }: SourcesAndPools,
+  { id, teamId, region }: Pick<Domain, 'id' | 'teamId' | 'region'>,
+  { sources, assignments, regions }: SourcesAndPools,
 ): ReverseDns {
-  const pools = new Set(STREAMS.map((stream) => choosePool(assignments, { teamId, domainId: id, stream })))
+  const pools = new Set(
+    STREAMS.map((stream) => choosePool(assignments, { teamId, domainId: id, region, stream }, regions)),
+  )
   const opinions = [...pools].flatMap((pool) =>
     FAMILIES.flatMap((family) =>
       selectUsableSources(sources, pool, family).flatMap((source) => opinionsOf(source, family)),

@@ -26,7 +26,7 @@ export { createZoneBuilder } from './published-records.ts'
 export { maySend } from './verification-schedule.ts'
 export { createProviderRuleChecker, type ProviderRuleChecker, type RuleCompliance } from './provider-rules.ts'
 export { createReturnPaths, type ReturnPaths } from './return-paths.ts'
-export { REGIONS, type NewDomainArgs, type PublicKey } from './domains.ts'
+export { type NewDomainArgs, type PublicKey } from './domains.ts'
 export {
   type NamedPlan,
   type Plan,

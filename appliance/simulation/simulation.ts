@@ -7,6 +7,7 @@
 import { createDelivery, type Delivery as DeliveryModule } from '../delivery/delivery.ts'
 import type { BounceRule } from '../mail/bounce.ts'
 import type { Receiver } from '../mail/receiver.ts'
+import type { RegionMap } from '../mail/region.ts'
 import { choosePool, type Assignment, type Source, type Stream } from '../mail/source.ts'
 import { createShapingOperations, type ProviderTable } from '../shaping/shaping.ts'
 import type { LaneRecord } from '../storage/storage.ts'
@@ -48,11 +49,12 @@ export interface ServerState {
   /** Limits that were changed at run time, by provider. */
   providerSettings: readonly { provider: string; settings: Record<string, unknown> }[]
   assignments: readonly Assignment[]
+  regions: RegionMap
   providers: ProviderTable
   bounces: readonly BounceRule[]
   maxConnections: number
   /** The team and domain that send the mail, which determine the pool; null if unknown. */
-  sender: { teamId: string; domainId: string | null } | null
+  sender: { teamId: string; domainId: string | null; region: string | null } | null
 }
 
 export interface SimulationOptions {
@@ -200,9 +202,9 @@ class Run {
   }
 
   #poolFor(stream: Stream): string {
-    const { assignments, sender } = this.#options.present
-    const { teamId, domainId } = sender ?? { teamId: '', domainId: null }
-    return choosePool(assignments, { teamId, domainId, stream })
+    const { assignments, regions, sender } = this.#options.present
+    const { teamId, domainId, region } = sender ?? { teamId: '', domainId: null, region: null }
+    return choosePool(assignments, { teamId, domainId, region, stream }, regions)
   }
 
   #createDelivery(storage: ReturnType<typeof createSimulatedStorage>): DeliveryModule {

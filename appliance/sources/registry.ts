@@ -14,6 +14,7 @@ import {
 } from '../mail/source.ts'
 import type { SendingHost } from '../senders/records.ts'
 import type { SourcesAndPools } from '../senders/reverse-dns.ts'
+import { createPoolMethods, type PoolMethods } from './pools.ts'
 import type { SourceChange, StorageSubset } from '../storage/storage.ts'
 import { normalizeIp } from '../wire/networks.ts'
 
@@ -44,7 +45,7 @@ export interface NewAssignment {
 }
 
 /** The registry. Every method refuses invalid input and names the field. */
-export interface SourceRegistry {
+export interface SourceRegistry extends PoolMethods {
   /** The data for SPF policies and domain checks. It follows changes of the registry. */
   readonly host: SendingHost
   /** Updates the registry to match the configuration. The daemon calls it at startup. */
@@ -65,7 +66,7 @@ export interface SourceRegistry {
 }
 
 export interface SourceRegistryDeps {
-  storage: StorageSubset<'sources'>
+  storage: StorageSubset<'sources' | 'regions'>
   /** The node to which the configuration belongs. Sending IPs of other nodes are left unchanged. */
   nodeId: string
   clock: Clock
@@ -195,6 +196,7 @@ export function createSourceRegistry(deps: SourceRegistryDeps): SourceRegistry {
       return source
     },
     ...assignmentMethods(deps, list),
+    ...createPoolMethods(deps, list),
   }
 }
 
@@ -221,7 +223,7 @@ function assignmentMethods(
     assignments,
     async waysOut() {
       const [sources, all] = await Promise.all([list(), assignments()])
-      return { sources, assignments: all }
+      return { sources, assignments: all, regions: await storage.regionMap({}, clock.now()) }
     },
     async assign({ teamId = null, domainId = null, stream = null, pool }) {
       const pools = [...new Set((await list()).map((source) => source.pool))]

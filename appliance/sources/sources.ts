@@ -10,6 +10,8 @@ export {
 } from './addresses.ts'
 export { queryBlocklist, evaluateListing, summarizeListings } from './blocklist.ts'
 export { createSourceRegistry, type SourceRegistry } from './registry.ts'
+export { createFailover } from './failover.ts'
+export { createRegionOverview, type RegionOverview } from './regions.ts'
 export { checkSource } from './check.ts'
 export { isInternalName, looksGeneric } from './names.ts'
 export {

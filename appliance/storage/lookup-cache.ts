@@ -13,9 +13,9 @@ const BELIEVED = 1000
 const MOST = 10_000
 
 /** The cached methods. */
-const ASKED = ['findApiKey', 'getApiKey', 'findDomain', 'planOf', 'listAssignments'] as const
+const ASKED = ['findApiKey', 'getApiKey', 'findDomain', 'planOf', 'listAssignments', 'regionMap'] as const
 /** Writes to these nouns clear the cache. */
-const NOUNS = ['apiKeys', 'domains', 'domainChecks', 'quotas', 'sources']
+const NOUNS = ['apiKeys', 'domains', 'domainChecks', 'quotas', 'sources', 'regions']
 
 type Method = (args: object, now: number) => Promise<unknown>
 

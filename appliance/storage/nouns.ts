@@ -80,6 +80,7 @@ import { methods as returnedUnread } from './returned-unread.ts'
 import { methods as retention } from './retention.ts'
 import { methods as secrets } from './secrets.ts'
 import { methods as sessions } from './sessions.ts'
+import { methods as regions } from './regions.ts'
 import { methods as sources } from './sources.ts'
 import { methods as enqueueing } from './spool/enqueue.ts'
 import { methods as leasing } from './spool/lease.ts'
@@ -172,6 +173,7 @@ export const methodsByNoun = {
   segments,
   sentEvents,
   sessions,
+  regions,
   sources,
   enqueueing,
   leasing,

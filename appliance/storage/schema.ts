@@ -866,6 +866,20 @@ export interface PoolAssignmentsTable {
   pool: string
 }
 
+/** Pools that are in a region. */
+export interface PoolRegionsTable {
+  pool: string
+  region: string
+}
+
+/** Regions whose mail leaves from another region. */
+export interface RegionFailoversTable {
+  region: string
+  target: string
+  since: number
+  audit_id: string
+}
+
 /** Audit log entries. */
 export interface AuditLogTable {
   id: string
@@ -1022,6 +1036,8 @@ export interface Tables extends AudienceTables, AutomationTables, BroadcastTable
   nodes: NodesTable
   duties: DutiesTable
   pool_assignments: PoolAssignmentsTable
+  pool_regions: PoolRegionsTable
+  region_failovers: RegionFailoversTable
   audit_log: AuditLogTable
   hold_rules: HoldRulesTable
 }

@@ -29,6 +29,7 @@ type DutyName =
   | 'insights'
   | 'forms'
   | 'certificates'
+  | 'regions'
 
 /**
  * Whether this process holds the duty; takes the duty if it is free. Called only when there is work, so that nothing is

@@ -24,6 +24,10 @@ export interface GaugeValues {
   database: { own: number; used: number; most: number } | null
   /** Number of nodes that share the database, by state; empty with SQLite. */
   nodes: Record<string, number>
+  /** Queued deliveries by pool. `region` is empty for pools without one. */
+  pools: { pool: string; region: string; state: string; count: number }[]
+  /** Sending IPs by node: where the mail of a pool leaves from. `region` is empty for nodes without one. */
+  nodeSources: { node: string; region: string; source: string; pool: string; alive: boolean }[]
   /** Usage of each limited resource by clients, and refusals. */
   capacity: ClientUsage
 }
@@ -166,6 +170,16 @@ export function createGauges(
     'source',
     'pool',
   ])
+  const pools = gauge('pool_deliveries', 'Queued deliveries by pool and its region', [
+    'pool',
+    'region',
+    'state',
+  ])
+  const nodeSources = gauge(
+    'node_source_active',
+    "1 for a sending IP whose node is alive, 0 for one whose node is stopped or lost, with the node's region",
+    ['node', 'region', 'source', 'pool'],
+  )
   const certificates = gauge('certificate_expiry_timestamp_seconds', 'Expiry time of a certificate', ['file'])
   const disk = gauge('disk_bytes', "Size and free space of the data directory's file system", ['what'])
   const showStorage = createStorageGauges({ gauge })
@@ -189,6 +203,14 @@ export function createGauges(
     setAll(
       sources,
       standing.sources.map(({ source, pool, active }) => [{ source, pool }, active ? 1 : 0]),
+    )
+    setAll(
+      pools,
+      standing.pools.map(({ count, ...labels }) => [labels, count]),
+    )
+    setAll(
+      nodeSources,
+      standing.nodeSources.map(({ alive, ...labels }) => [labels, alive ? 1 : 0]),
     )
     setAll(
       certificates,

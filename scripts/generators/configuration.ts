@@ -9,6 +9,8 @@ import { SECTIONS, type Key } from '../../appliance/config/keys.ts'
 const examples: Record<string, unknown> = {
   'smtp.mx_port': 2525,
   hostname: 'mail.example.com',
+  region: 'eu-west-1',
+  'failover.region': 'us-east-1',
   'nameserver.zone': 'dns.mail.example.com',
   'notices.from': 'posthaste@example.com',
   'smtp.postmaster': 'ops@example.net',

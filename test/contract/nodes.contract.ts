@@ -146,4 +146,27 @@ export function nodesContract(storage: () => Storage): void {
     expect(await due(true, ['own'], ['own/?x.example'])).toBeUndefined()
     await storage().dropQueue({ teamId: team.id }, T0 + 1)
   })
+
+  test('finds queued deliveries by the region of their pool, and by a node that sends from it', async () => {
+    const { team } = await makeTeam(storage())
+    const [pool, other] = [unique('pool'), unique('pool')]
+    const nodeId = 'ffffffffffffffff'
+    await join(nodeId)
+    await storage().addSource({ source: source('192.0.2.77', pool), nodeId }, T0)
+    const region = unique('region').replace('_', '-')
+    await storage().setPoolRegion({ pool, region }, T0)
+    const here = await putEmail(storage(), team.id, ['a@example.net'], T0, { pool })
+    await putEmail(storage(), team.id, ['b@example.net'], T0, { pool: other })
+    const found = async (filter: { region?: string; node?: string }) =>
+      (await storage().listQueue({ teamId: team.id, limit: 10, ...filter }, T0)).items.map(
+        ({ emailId }) => emailId,
+      )
+    expect(await found({ region })).toEqual([here.id])
+    expect(await found({ node: nodeId })).toEqual([here.id])
+    expect(await found({ node: `${nodeId}.example` })).toEqual([here.id])
+    expect(await found({ region: 'nowhere' })).toEqual([])
+    expect(await found({ node: 'nobody' })).toEqual([])
+    const { groups } = await storage().surveyQueue({ teamId: team.id, region }, T0)
+    expect(groups.map(({ count }) => count)).toEqual([1])
+  })
 }

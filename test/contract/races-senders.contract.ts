@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest'
+import { SYSTEM_ACTOR, toActorFields } from '../../appliance/mail/audit.ts'
 import { newId } from '../../appliance/mail/ids.ts'
 import type { Source } from '../../appliance/mail/source.ts'
 import type { DkimKey, NewSuppression, Storage, TlsCount } from '../../appliance/storage/storage.ts'
@@ -255,6 +256,32 @@ function sourceRaces(race: Racing): void {
     const found = (await storage.listAssignments({}, T0)).filter(({ teamId }) => teamId === team.id)
     expect(found).toHaveLength(1)
     expect([one, two]).toContainEqual(found[0])
+  })
+
+  race('one fail-over of a region begins and ends', async ({ storage, atOnce }) => {
+    const region = unique('region')
+    const entry = (action: 'region.fail_over' | 'region.restore') => ({
+      id: newId(T0),
+      teamId: null,
+      at: T0,
+      ...toActorFields(SYSTEM_ACTOR),
+      action,
+      target: `region ${region}`,
+      targetName: region,
+      before: null,
+      after: null,
+      details: {},
+    })
+    const begin = (at: Storage) => {
+      const begun = entry('region.fail_over')
+      const failover = { region, target: 'elsewhere', since: T0, auditId: begun.id }
+      return at.beginFailover({ failover, entry: begun }, T0)
+    }
+    const end = (at: Storage) => at.endFailover({ region, entry: entry('region.restore') }, T0)
+    expect((await atOnce(begin, begin)).toSorted()).toEqual([false, true])
+    expect((await atOnce(end, end)).toSorted()).toEqual([false, true])
+    const { items } = await storage.listAudit({ target: `region ${region}`, limit: 10 }, T0)
+    expect(items.map(({ action }) => action).toSorted()).toEqual(['region.fail_over', 'region.restore'])
   })
 }
 

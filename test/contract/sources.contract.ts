@@ -141,6 +141,57 @@ export function sourcesContract(storage: () => Storage): void {
     expect(await storage().removeAssignment({ id: stream.id }, T0)).toBe(false)
   })
 
+  test('stores the region of a pool', async () => {
+    const [pool, other] = [unique('pool'), unique('pool')]
+    const mine = async () =>
+      (await storage().regionMap({}, T0)).pools.filter((one) => [pool, other].includes(one.pool))
+    await storage().setPoolRegion({ pool, region: 'eu-west-1' }, T0)
+    await storage().setPoolRegion({ pool: other, region: 'oslo-1' }, T0)
+    await storage().setPoolRegion({ pool, region: 'sa-east-1' }, T0)
+    expect(await mine()).toEqual(
+      [
+        { pool, region: 'sa-east-1' },
+        { pool: other, region: 'oslo-1' },
+      ].toSorted((a, b) => (a.pool < b.pool ? -1 : 1)),
+    )
+    await storage().setPoolRegion({ pool, region: null }, T0)
+    expect(await mine()).toEqual([{ pool: other, region: 'oslo-1' }])
+  })
+
+  test('begins and ends the fail-over of a region once', async () => {
+    const failover = { region: unique('region'), target: 'sa-east-1', since: T0, auditId: newId(T0) }
+    const { region } = failover
+    const entryFor = (id: string) => ({
+      id,
+      teamId: null,
+      at: T0,
+      actor: 'system',
+      actorKind: 'system' as const,
+      actorName: null,
+      ip: null,
+      action: 'region.fail_over' as const,
+      target: `region ${region}`,
+      targetName: region,
+      before: null,
+      after: null,
+      details: {},
+    })
+    const entries = async () =>
+      (await storage().listAudit({ target: `region ${region}`, limit: 10 }, T0)).items.map(({ id }) => id)
+    const mine = async () =>
+      (await storage().regionMap({}, T0)).failovers.filter((one) => one.region === region)
+    expect(await storage().beginFailover({ failover, entry: entryFor(failover.auditId) }, T0)).toBe(true)
+    const again = { ...failover, target: 'eu-west-1', auditId: newId(T0) }
+    expect(await storage().beginFailover({ failover: again, entry: entryFor(again.auditId) }, T0)).toBe(false)
+    expect(await mine()).toEqual([failover])
+    expect(await entries()).toEqual([failover.auditId])
+    const [ended, late] = [newId(T0), newId(T0)]
+    expect(await storage().endFailover({ region, entry: entryFor(ended) }, T0)).toBe(true)
+    expect(await storage().endFailover({ region, entry: entryFor(late) }, T0)).toBe(false)
+    expect(await mine()).toEqual([])
+    expect((await entries()).toSorted()).toEqual([failover.auditId, ended].toSorted())
+  })
+
   test('rejects an assignment unless its team and domain exist and belong together', async () => {
     const { team } = await makeTeam(storage())
     const other = await makeTeam(storage())

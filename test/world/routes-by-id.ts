@@ -28,6 +28,7 @@ const BODIES: Record<string, unknown> = {
   'POST /lanes/{id}/pause': {},
   'PATCH /sources/{id}': {},
   'PATCH /sources/{ip}': {},
+  'PATCH /sources/pools/{pool}': { region: null },
   'POST /automations/{automation_id}/test': { event: 'joined', email: 'mine@people.example' },
   'PATCH /contacts/{id}/topics': [],
   'POST /templates/{id}/test': { to: 'mine@people.example' },

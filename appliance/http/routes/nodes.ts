@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import * as checks from '../../api/health.ts'
 import * as api from '../../api/nodes.ts'
+import * as regionApi from '../../api/regions.ts'
 import { presentDeleted, presentList } from '../../api/shared.ts'
 import type { Health } from '../../watch/health.ts'
 import { readNode } from '../audit-reads.ts'
@@ -9,13 +10,23 @@ import { createOperatorOptions } from '../audited.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 
-/** Routes for the daemons of this database, for operators. */
+/** Routes for the daemons of this database and their regions, for operators. */
 export function nodeRoutes(app: App, deps: HttpDeps): void {
-  const { node } = deps
+  const { node, regions } = deps
   const operator = requireOperator(deps)
 
   serve(app, api.listNodes, { preValidation: operator }, async () =>
     presentList((await node.list()).map(api.presentNode)),
+  )
+
+  serve(app, regionApi.listRegions, { preValidation: operator }, async () =>
+    presentList((await regions.list()).map(regionApi.presentRegion)),
+  )
+
+  serve(app, regionApi.previewFailover, { preValidation: operator }, async (request) =>
+    regionApi.presentFailoverPreview(
+      await regions.preview(request.params.region.toLowerCase(), request.query.to?.toLowerCase()),
+    ),
   )
 
   const deleted = createOperatorOptions(deps, 'node.forget', readNode({ node }))

@@ -4,7 +4,7 @@ import { serve } from '../serve.ts'
 import { isId } from '../../mail/ids.ts'
 import { refuse } from '../../mail/refusals.ts'
 import { presentDeleted, presentList } from '../../api/shared.ts'
-import { readAssignment, readSource } from '../audit-reads.ts'
+import { readAssignment, readPool, readSource } from '../audit-reads.ts'
 import { createOperatorOptions } from '../audited.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { requireOperator } from '../access.ts'
@@ -46,7 +46,23 @@ export function sourceRoutes(app: App, deps: HttpDeps): void {
     return { object: 'source' as const, ip, deleted: true as const }
   })
 
+  poolRoutes(app, deps)
   assignmentRoutes(app, deps)
+}
+
+/** Routes for pools and the regions that they are in. */
+function poolRoutes(app: App, deps: HttpDeps): void {
+  const { sources } = deps
+  const operator = requireOperator(deps)
+
+  serve(app, api.listPools, { preValidation: operator }, async () =>
+    presentList((await sources.pools()).map(api.presentPool)),
+  )
+
+  const updated = createOperatorOptions(deps, 'pool.update', readPool({ sources }))
+  serve(app, api.updatePool, updated, async (request) =>
+    api.presentPool(await sources.setPoolRegion(request.params.pool, request.body.region)),
+  )
 }
 
 /** Routes for pool assignments, which determine the pool that mail is sent from. */

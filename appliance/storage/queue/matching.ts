@@ -25,6 +25,10 @@ export interface QueueFilter {
   /** `?` selects domains that were never looked up. */
   provider?: string | undefined
   pool?: string | undefined
+  /** The region of the pool. */
+  region?: string | undefined
+  /** ID or machine name of a node that has a sending IP in the pool. */
+  node?: string | undefined
   stream?: Stream | undefined
   tag?: TagFilter | undefined
   state?: 'waiting' | 'held' | undefined
@@ -81,6 +85,11 @@ function matching(where: ConditionBuilder, filter: QueueFilter, now: number): Ex
       sql<SqlBool>`exists (select 1 from emails
         where emails.id = deliveries.email_id and emails.broadcast_id = ${filter.broadcastId})`,
     )
+  if (filter.region !== undefined)
+    conditions.push(
+      sql<SqlBool>`pool in (select pool_regions.pool from pool_regions where region = ${filter.region})`,
+    )
+  if (filter.node !== undefined) conditions.push(sentBy(filter.node))
   if (category !== undefined) conditions.push(about(category))
   if (source !== undefined) conditions.push(leftFrom(source))
   if (filter.notOfOperator)
@@ -127,6 +136,11 @@ function touched(
  */
 const has = (column: RawBuilder<string>, piece: string): RawBuilder<SqlBool> =>
   sql<SqlBool>`replace(${column}, ${piece}, '') <> ${column}`
+
+/** Matches deliveries in pools of a node. `auto` isn't known by node, because each node has its own. */
+const sentBy = (node: string): RawBuilder<SqlBool> =>
+  sql<SqlBool>`pool in (select sources.pool from sources join nodes on nodes.id = sources.node_id
+    where nodes.id = ${node} or nodes.name = ${node})`
 
 function tagged({ name, value }: TagFilter): RawBuilder<SqlBool> {
   const piece = `{"name":${JSON.stringify(name)},"value":${value === null ? '' : `${JSON.stringify(value)}}`}`

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { NO_REGIONS } from '../../../appliance/mail/region.ts'
 import type { Delivery, Domain, Email } from '../../../appliance/storage/storage.ts'
 import { presentEmail } from '../../../appliance/api/emails.ts'
 import { presentDelivery, presentTimeline } from '../../../appliance/api/timeline.ts'
@@ -82,7 +83,7 @@ test('presents a domain with its records and the check result of each', () => {
       { ...record, record: 'DMARC', key: 'DMARC', type: 'TXT', value: 'v=DMARC1; p=none;', priority: null },
     ],
     [key],
-    { sources: [], assignments: [] },
+    { sources: [], assignments: [], regions: NO_REGIONS },
     null,
   )
   expect(presented).toMatchObject({

@@ -108,6 +108,15 @@ posthaste._domainkey, posthaste-ed25519._domainkey, send, send, _dmarc.
 `)
   })
 
+  test('domain add puts a domain in a region, and names the regions it could be in', async () => {
+    const { stdout } = await run(['domain', 'add', 'eu.test', '--region', 'EU-West-1', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ name: 'eu.test', region: 'eu-west-1' })
+    expect((await run(['domain', 'remove', 'eu.test'])).code).toBe(0)
+    expect((await run(['domain', 'add', 'x.test', '--region', 'mars'])).stderr.replaceAll(/\s+/g, ' ')).toBe(
+      'Region must be "us-east-1" | "eu-west-1" | "sa-east-1" | "ap-northeast-1". ',
+    )
+  })
+
   test('domain add rejects a registered domain and a public suffix', async () => {
     const [taken, suffix] = await Promise.all([
       run(['domain', 'add', 'sender.test']),

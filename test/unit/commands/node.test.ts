@@ -54,6 +54,10 @@ test('node list shows nodes with their sending IPs and problems', async () => {
   expect(printed).toMatch(/^mail1 +aa +active +1\.2\.3 +3 .* 192\.0\.2\.1, 192\.0\.2\.2$/m)
   expect(printed).toMatch(/^mail2 +bb +lost /m)
   expect(printed).toMatch(/^mail2: It last renewed its entry in the database 60 s ago\./m)
+  const placed = [
+    stored('aa', 'mail1', { facts: JSON.stringify({ ...facts, region: 'eu-west-1', storage }) }),
+  ]
+  expect((await list(placed)).join('\n')).toMatch(/^mail1 +aa +active +eu-west-1 +1\.2\.3 /m)
   expect(await list([])).toEqual(['No nodes. Start one: posthaste serve'])
   await expect(list([], 'sqlite')).rejects.toThrow('With SQLite, there is only one node.')
 })

@@ -69,6 +69,16 @@ describe('source', () => {
     )
   })
 
+  test('source region puts a pool in a region, and source pools shows it', async () => {
+    expect(await says('source', 'region', 'default', 'EU-West-1')).toBe(
+      '0 The pool default is in eu-west-1. New mail of domains in this region is sent\nfrom it.\n',
+    )
+    const { stdout } = await run(['source', 'pools', '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ data: [{ name: 'default', region: 'eu-west-1' }] })
+    expect(await says('source', 'region', 'default', '-')).toBe('0 The pool default is in no region.\n')
+    expect(await says('source', 'region', 'nowhere', 'eu-west-1')).toMatch(/^1 Pool nowhere not found/)
+  })
+
   test('source rejects invalid arguments with a message of one line', async () => {
     expect(await says('source', 'add', 'mail')).toBe(
       '1 Invalid `ip` field: an IP address of this machine, such as 192.0.2.1.\n',

@@ -9,6 +9,7 @@ describe('a valid configuration', () => {
     expect(load(minimal).config).toEqual({
       hostname: 'mail.example.com',
       data_dir: '/var/lib/posthaste',
+      failover: { after_seconds: 900 },
       storage: { engine: 'sqlite', bodies: 'engine', min_free_mb: 64, reserve_mb: 16 },
       s3: { region: 'us-east-1', prefix: 'posthaste/', path_style: true, larger_than_kb: 64 },
       http: {

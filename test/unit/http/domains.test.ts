@@ -125,6 +125,21 @@ describe('a new domain', () => {
     expect(await made({ name: 'empties.example', ...empty, ...abilities })).toMatchObject(plain)
   })
 
+  test('a new domain can be in the region of a pool, which the refusal of others names', async () => {
+    await api.storage.setPoolRegion({ pool: 'north', region: 'oslo-1' }, 0)
+    expect(await made({ name: 'oslo.example', region: 'Oslo-1' })).toMatchObject({ region: 'oslo-1' })
+    const refused = await api.call('POST', '/domains', { name: 'x.example', region: 'oslo-2' })
+    expect([refused.status, refused.json]).toEqual([
+      422,
+      {
+        statusCode: 422,
+        name: 'invalid_region',
+        message: 'Region must be "us-east-1" | "eu-west-1" | "sa-east-1" | "ap-northeast-1" | "oslo-1".',
+      },
+    ])
+    await api.storage.setPoolRegion({ pool: 'north', region: null }, 0)
+  })
+
   test.each([
     [{}, 422, 'missing_required_field', 'Missing `name` field.'],
     [{ name: 7 }, 422, 'validation_error', 'Invalid `name` field: it must be a string.'],

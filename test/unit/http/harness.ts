@@ -22,7 +22,7 @@ import {
   createReputationView,
   createSharedDoctor,
 } from '../../../appliance/insights/insights.ts'
-import { createSourceRegistry } from '../../../appliance/sources/sources.ts'
+import { createRegionOverview, createSourceRegistry } from '../../../appliance/sources/sources.ts'
 import { createWebhooks } from '../../../appliance/events/events.ts'
 import { createComposer, createIntake, createScheduledEmails } from '../../../appliance/intake/intake.ts'
 import { createMimeReader } from '../../../appliance/mime/mime.ts'
@@ -38,7 +38,6 @@ import {
   type Senders,
 } from '../../../appliance/senders/senders.ts'
 import type { ProviderRules } from '../../../appliance/mail/provider-rules.ts'
-import { refuse } from '../../../appliance/mail/refusals.ts'
 import type { Finding } from '../../../appliance/mail/finding.ts'
 import { createQueueControl } from '../../../appliance/queue/queue.ts'
 import { cacheLookups } from '../../../appliance/storage/lookup-cache.ts'
@@ -49,7 +48,7 @@ import { type Broadcasts, createBroadcasts } from '../../../appliance/broadcasts
 import { type Automations, createAutomations } from '../../../appliance/automations/automations.ts'
 import { createCustomEvents } from '../../../appliance/automations/operations.ts'
 import { type SignUpForms, signUpForms } from './sign-up-forms.ts'
-import { nodeView, noDns, noKeys, silentInstruments, wellHealth } from './stand-ins.ts'
+import { nodeStandIn, noDns, noKeys, silentInstruments, wellHealth } from './stand-ins.ts'
 import { createTemplates } from '../../../appliance/templates/templates.ts'
 import { createSilentLogger, type Logger } from '../../../appliance/watch/log.ts'
 import { createGuardedFetch, type FetchDeps } from '../../../appliance/wire/fetch.ts'
@@ -287,15 +286,8 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     schedules: createScheduledEmails({ storage, clock, wake }),
     instruments: silentInstruments,
     health: wellHealth,
-    node: {
-      facts: () => nodeView(dataDir, clock.now()),
-      list: async () => [nodeView(dataDir, clock.now())],
-      forget: async (id) => {
-        const { id: own, name } = nodeView(dataDir, clock.now())
-        throw id === own ? refuse('node_alive', { name }) : refuse('not_found', { resource: `Node ${id}` })
-      },
-      shareOf: (limit) => limit,
-    },
+    node: nodeStandIn(dataDir, clock),
+    regions: createRegionOverview({ storage, clock, resolver, listNodes: nodeStandIn(dataDir, clock).list }),
     clock,
     log,
     accounts: options.accounts?.(accounts) ?? accounts,

@@ -257,6 +257,50 @@ describe('a pool assignment', () => {
   })
 })
 
+describe('pools', () => {
+  const pool = (name: string, region: string | null, ...sources: string[]) => ({
+    object: 'pool',
+    name,
+    region,
+    sources,
+  })
+
+  test('a pool can be put in a region, and new mail of its domains leaves from it', async () => {
+    await api.call('POST', '/sources', { ip: '192.0.2.9', pool: 'eu' })
+    const [auto] = (await api.storage.listSources({}, 0)).filter(({ pool: one }) => one === 'default')
+    expect((await api.call('GET', '/sources/pools')).json).toMatchObject({
+      data: [pool('default', null, auto!.ip), pool('eu', null, '192.0.2.9')],
+    })
+    const changed = await api.call('PATCH', '/sources/pools/eu', { region: api.domain.region })
+    expect(changed.json).toEqual(pool('eu', api.domain.region, '192.0.2.9'))
+    const send = async () => {
+      const body = { from: `a@${api.domain.name}`, to: 'b@reader.example', subject: 'Hello', text: 'Hello' }
+      const { id } = (await api.call('POST', '/emails', body)).json as { id: string }
+      const { items } = await api.storage.listQueue({ emailId: id, limit: 1 }, 0)
+      return items[0]!.pool
+    }
+    expect(await send()).toBe('eu')
+    await api.call('PATCH', '/sources/pools/eu', { region: null })
+    expect(await send()).toBe('default')
+    await api.call('DELETE', '/sources/192.0.2.9')
+  })
+
+  test.each([
+    ['nowhere', { region: 'eu-west-1' }, errorText(404, 'not_found', 'Pool nowhere not found')],
+    ['default', {}, errorText(422, 'missing_required_field', 'Missing `region` field.')],
+    [
+      'default',
+      { region: '../etc' },
+      invalid(
+        'region',
+        'a name such as eu-west-1: lowercase letters, digits and hyphens, at most 50; null for none',
+      ),
+    ],
+  ])('rejects a change of the pool %s with %j', async (name, body, message) => {
+    expect(await text('PATCH', `/sources/pools/${name}`, body)).toBe(message)
+  })
+})
+
 describe('the doctor', () => {
   test('the doctor reports its findings with the worst status', async () => {
     const { status, json } = await api.call('GET', '/doctor')
@@ -290,7 +334,7 @@ describe('the doctor', () => {
   })
 })
 
-test.each(['/doctor', '/sources', '/sources/192.0.2.1', '/sources/assignments'])(
+test.each(['/doctor', '/sources', '/sources/192.0.2.1', '/sources/assignments', '/sources/pools'])(
   '%s accepts sessions, but not sending keys or requests without a key',
   async (path) => {
     expect((await ask(api.url + path, 'GET')).status).toBe(401)

@@ -217,6 +217,17 @@ test.each<[AuditAction, Partial<AuditSentenceInput>, string]>([
     'paused the lane 192.0.2.1 → Google for 30 minutes',
   ],
   [
+    'region.fail_over',
+    { target: 'region eu-west-1', after: { count: 12 }, details: { to: 'us-east-1' } },
+    'moved the mail of the region eu-west-1 to us-east-1: 12 deliveries',
+  ],
+  ['region.restore', { target: 'region eu-west-1' }, 'restored the region eu-west-1'],
+  [
+    'pool.update',
+    { target: 'pool news', before: { region: null }, after: { region: 'eu-west-1' } },
+    'changed region of the pool news from none to eu-west-1',
+  ],
+  [
     'pool_assignment.delete',
     { before: { pool: 'bulk', team_id: null, domain_id: null, stream: 'broadcast' } },
     'removed the pool “bulk” from all broadcast mail',

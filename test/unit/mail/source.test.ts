@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { NO_REGIONS, type RegionMap } from '../../../appliance/mail/region.ts'
 import {
   AUTO_IP,
   choosePool,
@@ -42,7 +43,7 @@ describe('the sending pool', () => {
     rule('domain', { domainId: 'd' }),
     rule('domain-stream', { domainId: 'd', stream: 'broadcast' }),
   ]
-  const mail = { teamId: 't', domainId: 'd', stream: 'broadcast' } as const
+  const mail = { teamId: 't', domainId: 'd', region: 'eu-west-1', stream: 'broadcast' } as const
 
   test.each([
     [mail, 'domain-stream'],
@@ -50,15 +51,57 @@ describe('the sending pool', () => {
     [{ ...mail, domainId: null }, 'team-stream'],
     [{ ...mail, domainId: 'other', stream: 'transactional' } as const, 'team'],
     [{ ...mail, teamId: 'other', domainId: 'other' }, 'stream'],
-    [{ teamId: 'other', domainId: null, stream: 'transactional' } as const, 'any'],
+    [{ ...mail, teamId: 'other', domainId: null, stream: 'transactional' } as const, 'any'],
   ])('the pool for %j is the most specific: %s', (asked, pool) => {
-    expect(choosePool(all, asked)).toBe(pool)
-    expect(choosePool(all.toReversed(), asked)).toBe(pool)
+    expect(choosePool(all, asked, NO_REGIONS)).toBe(pool)
+    expect(choosePool(all.toReversed(), asked, NO_REGIONS)).toBe(pool)
   })
 
   test('the pool is "default" without an assignment, and the oldest of equally specific assignments', () => {
-    expect(choosePool([], mail)).toBe('default')
-    expect(choosePool([rule('b', { teamId: 't' }), rule('a', { teamId: 't' })], mail)).toBe('a')
+    expect(choosePool([], mail, NO_REGIONS)).toBe('default')
+    const equal = [rule('b', { teamId: 't' }), rule('a', { teamId: 't' })]
+    expect(choosePool(equal, mail, NO_REGIONS)).toBe('a')
+  })
+
+  const regions: RegionMap = {
+    pools: [
+      { pool: 'default', region: 'us-east-1' },
+      { pool: 'eu-2', region: 'eu-west-1' },
+      { pool: 'eu-1', region: 'eu-west-1' },
+      { pool: 'tokyo', region: 'ap-northeast-1' },
+    ],
+    failovers: [],
+  }
+  const [stream, team, domain] = [
+    { stream: 'broadcast' },
+    { teamId: 't' },
+    { domainId: 'd', stream: 'broadcast' },
+  ] as const
+
+  test.each<[string | null, Assignment[], string, string]>([
+    ['eu-west-1', [], 'eu-1', 'the first pool of the region'],
+    ['us-east-1', [], 'default', 'default is in the region'],
+    ['sa-east-1', [], 'default', 'no pool is in the region'],
+    [null, [], 'default', 'the domain is unknown'],
+    ['eu-west-1', [{ ...rule('x', stream), pool: 'eu-2' }], 'eu-2', 'the assigned pool is in the region'],
+    ['eu-west-1', [{ ...rule('x', stream), pool: 'tokyo' }], 'eu-1', 'a stream does not decide the region'],
+    ['eu-west-1', [{ ...rule('x', {}), pool: 'tokyo' }], 'eu-1', 'an assignment of all mail does not either'],
+    ['sa-east-1', [{ ...rule('x', stream), pool: 'tokyo' }], 'tokyo', 'no pool is in the region'],
+    ['eu-west-1', [{ ...rule('x', team), pool: 'tokyo' }], 'tokyo', 'an assignment names the team'],
+    ['eu-west-1', [{ ...rule('x', domain), pool: 'other' }], 'other', 'an assignment names the domain'],
+  ])('mail of the region %s with %j uses the pool %s: %s', (region, assignments, pool) => {
+    expect(choosePool(assignments, { ...mail, region }, regions)).toBe(pool)
+  })
+
+  test('mail of a region that is failed over uses a pool of the other region, whatever assigned it', () => {
+    const failover = { region: 'eu-west-1', target: 'ap-northeast-1', since: 0, auditId: 'a' }
+    const over = { ...regions, failovers: [failover] }
+    expect(choosePool([], mail, over)).toBe('tokyo')
+    expect(choosePool([{ ...rule('x', domain), pool: 'eu-2' }], mail, over)).toBe('tokyo')
+    expect(choosePool([], { ...mail, region: 'us-east-1' }, over)).toBe('default')
+    // The other region has lost its pools meanwhile.
+    const nowhere = { ...over, failovers: [{ ...failover, target: 'sa-east-1' }] }
+    expect(choosePool([], mail, nowhere)).toBe('eu-1')
   })
 })
 

@@ -2,10 +2,12 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../../appliance/clock/clock.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { computeStatusLights, lookUpOptionalRecords } from '../../../appliance/senders/recommended.ts'
+import { NO_REGIONS } from '../../../appliance/mail/region.ts'
 import type { Domain, RecordCheck } from '../../../appliance/storage/storage.ts'
 import { createWorld, type World } from '../../world/world.ts'
 import { isReportable } from '../../../appliance/senders/check-domain.ts'
 
+const NO_WAYS = { sources: [], assignments: [], regions: NO_REGIONS }
 let world: World
 const closing: (() => void)[] = []
 
@@ -52,7 +54,7 @@ const check = (key: string, status: RecordCheck['status']): RecordCheck => ({
   since: 0,
 })
 const statuses = (checks: RecordCheck[]): string[] =>
-  computeStatusLights({ id: 'd', teamId: 't', checks }, { sources: [], assignments: [] }).map(
+  computeStatusLights({ id: 'd', teamId: 't', region: 'us-east-1', checks }, NO_WAYS).map(
     ({ name, status }) => `${name} ${status}`,
   )
 
@@ -86,8 +88,8 @@ test('a status light has a note if no listed record of the domain explains it', 
   const twice = { ...check('TLS-RPT', 'failed'), note: 'There are 2 of them.' }
   const spf = { ...check('SPF', 'failed'), note: 'Its record says this.' }
   const lights = computeStatusLights(
-    { id: 'd', teamId: 't', checks: [twice, spf] },
-    { sources: [], assignments: [] },
+    { id: 'd', teamId: 't', region: 'us-east-1', checks: [twice, spf] },
+    NO_WAYS,
   )
   expect(lights.filter(({ note }) => note !== null)).toEqual([
     { name: 'TLS-RPT', status: 'failed', note: 'There are 2 of them.' },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Finding } from '../../../appliance/mail/finding.ts'
+import { NO_REGIONS } from '../../../appliance/mail/region.ts'
 import type { Assignment, Source } from '../../../appliance/mail/source.ts'
 import { combineReverseDns } from '../../../appliance/senders/reverse-dns.ts'
 
@@ -36,9 +37,9 @@ const assigned = (id: string, pool: string, about: Partial<Assignment>): Assignm
   ...about,
   pool,
 })
-const DOMAIN = { id: 'd', teamId: 't' }
+const DOMAIN = { id: 'd', teamId: 't', region: 'us-east-1' }
 const lookAt = (sources: Source[], assignments: Assignment[] = []) =>
-  combineReverseDns(DOMAIN, { sources, assignments })
+  combineReverseDns(DOMAIN, { sources, assignments, regions: NO_REGIONS })
 
 test('the worst sending IP decides the PTR status, and the note names it with the fix', () => {
   expect(lookAt([source('192.0.2.1', [ok('192.0.2.1')])])).toEqual({ status: 'verified', note: null })

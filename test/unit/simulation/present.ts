@@ -1,4 +1,5 @@
 import { loadBounceRules, loadProviders, loadReceivers } from '../../../appliance/config/config.ts'
+import { NO_REGIONS } from '../../../appliance/mail/region.ts'
 import type { Receiver } from '../../../appliance/mail/receiver.ts'
 import type { Source } from '../../../appliance/mail/source.ts'
 import {
@@ -22,6 +23,7 @@ export function present(change: Partial<ServerState> = {}): ServerState {
     lanes: [],
     providerSettings: [],
     assignments: [],
+    regions: NO_REGIONS,
     providers: loadProviders({ connections: 10 }),
     bounces: loadBounceRules(),
     maxConnections: 500,

@@ -4,7 +4,9 @@ import type { Provider, ProviderList, UpdateProvider } from '../../../appliance/
 import type {
   CreatePoolAssignment,
   CreateSource,
+  Pool,
   PoolAssignmentList,
+  PoolList,
   Source,
   SourceList,
   UpdateSource,
@@ -12,7 +14,7 @@ import type {
 import type { TlsPolicy, TlsResultList } from '../../../appliance/api/tls.ts'
 import { change, read } from './client.ts'
 
-export type { Provider, Source, TlsPolicy }
+export type { Pool, Provider, Source, TlsPolicy }
 
 const id = encodeURIComponent
 
@@ -24,6 +26,12 @@ export const updateSource = (ip: string, body: Static<typeof UpdateSource>) =>
   change<Source>('PATCH', `/sources/${id(ip)}`, body)
 
 export const removeSource = (ip: string) => change('DELETE', `/sources/${id(ip)}`)
+
+export const listPools = (signal?: AbortSignal) => read<Static<typeof PoolList>>('/sources/pools', signal)
+
+/** Puts a pool in a region, or in none. */
+export const setPoolRegion = (pool: string, region: string | null) =>
+  change<Pool>('PATCH', `/sources/pools/${id(pool)}`, { region })
 
 export const listAssignments = (signal?: AbortSignal) =>
   read<Static<typeof PoolAssignmentList>>('/sources/assignments', signal)

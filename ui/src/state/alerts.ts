@@ -25,6 +25,7 @@ export const ALERT_KIND_CHOICES: readonly { value: Alert['kind']; words: string;
   { value: 'tls', words: 'TLS reports', hint: 'Connections to your mail server fail.' },
   { value: 'queue', words: 'Queue', hint: 'Deliveries wait for more than 4 hours.' },
   { value: 'blocklist', words: 'Blocklists', hint: 'A sending IP is on a blocklist.' },
+  { value: 'region', words: 'Regions', hint: 'All nodes of a region are stopped or lost.' },
 ]
 
 /** Returns the status of an alert. */
@@ -52,6 +53,8 @@ export function getAlertPath({ kind, subject }: Pick<Alert, 'kind' | 'subject'>)
     case 'provider':
     case 'queue':
       return '/queue'
+    case 'region':
+      return '/settings/nodes'
     case 'mail':
       return '/metrics'
   }

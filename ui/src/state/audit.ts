@@ -73,6 +73,7 @@ const KINDS: Record<Noun, string> = {
   lane: 'Lanes',
   provider: 'Providers',
   source: 'Sending IPs',
+  pool: 'Pools',
   pool_assignment: 'Pools',
   node: 'Nodes',
   certificate: 'Certificates',

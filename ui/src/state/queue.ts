@@ -16,6 +16,8 @@ const CONDITIONS = {
   reply: 'Reply',
   category: 'Category',
   pool: 'Pool',
+  region: 'Region',
+  node: 'Node',
   stream: 'Stream',
   tag: 'Tag',
   source: 'Attempted from',

@@ -1464,3 +1464,16 @@ CREATE TABLE broadcast_ab_tests (
 );
 
 CREATE INDEX broadcast_recipients_variant on broadcast_recipients (broadcast, bucket, contact_id) where variant is not null;
+
+CREATE TABLE pool_regions (
+  pool text primary key,
+  region text not null
+);
+
+CREATE TABLE region_failovers (
+  region text primary key,
+  target text not null,
+  since bigint not null,
+  audit_id text not null,
+  check (region <> target)
+);
