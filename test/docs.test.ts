@@ -113,9 +113,11 @@ describe('the action table in docs/audit.md', () => {
   const actions = new Set([
     ...Object.values(AUDITED_COMMANDS).map(({ action }) => action),
     ...globSync('appliance/**/*.ts', { cwd: root }).flatMap((file) =>
-      [...read(file).matchAll(/\baction: ['`]([a-z_]+\.(?:[a-z_]+|\$))/g)].map(([, action]) =>
-        action!.replace('$', '*'),
-      ),
+      [
+        ...read(file).matchAll(
+          /(?:\b(?:action|audit): |\bcreateOperatorOptions\(deps, )['`]([a-z_]+\.(?:[a-z_]+|\$))/g,
+        ),
+      ].map(([, action]) => action!.replace('$', '*')),
     ),
   ])
   const fits = (action: string, row: string): boolean =>

@@ -156,7 +156,7 @@ test('mail leaves from the region of its domain, and from another one when the r
   await isSent('a@europe.test', 'During', '127.0.0.8')
   expect((await regionNamed('ap-northeast-1')).failed_over).toBeNull()
   expect(await poolOf(patient)).toBe('ap')
-  expect(await metrics()).toEqual(
+  await eventually(metrics).toEqual(
     expect.arrayContaining([
       expect.stringMatching(
         /^node_source_active\{.*region="ap-northeast-1",source="127.0.0.10",pool="ap"\} 0$/,

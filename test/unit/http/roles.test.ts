@@ -48,6 +48,7 @@ const RIGHTS: Record<string, Right | 'none'> = {
   'POST /sources': 'operate',
   'PATCH /sources/{ip}': 'operate',
   'DELETE /sources/{ip}': 'operate',
+  'PATCH /sources/pools/{pool}': 'operate',
   'POST /sources/assignments': 'operate',
   'DELETE /sources/assignments/{id}': 'operate',
   'POST /teams': 'operate',

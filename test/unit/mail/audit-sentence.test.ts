@@ -33,7 +33,9 @@ function writtenActions(): Set<string> {
     readFileSync(join(root, file), 'utf8'),
   )
   const named = sources.flatMap((source) =>
-    [...source.matchAll(/\baction: '([a-z_]+\.[a-z_.]+)'/g)].map((match) => match[1]!),
+    [
+      ...source.matchAll(/(?:\b(?:action|audit): |\bcreateOperatorOptions\(deps, )'([a-z_]+\.[a-z_.]+)'/g),
+    ].map((match) => match[1]!),
   )
   const choices = sources.flatMap((source) =>
     [...source.matchAll(/const action = .*'([a-z_]+\.[a-z_]+)' : '([a-z_]+\.[a-z_]+)'/g)].flatMap((match) =>

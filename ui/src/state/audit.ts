@@ -76,6 +76,7 @@ const KINDS: Record<Noun, string> = {
   pool: 'Pools',
   pool_assignment: 'Pools',
   node: 'Nodes',
+  region: 'Regions',
   certificate: 'Certificates',
   backup: 'Backups',
   secrets: 'Secrets',
