@@ -149,6 +149,39 @@ function createAlertGauge({ gauge }: Pick<MetricFactory, 'gauge'>): (all: GaugeV
     )
 }
 
+function createSourceGauges({
+  gauge,
+}: Pick<MetricFactory, 'gauge'>): (standing: Pick<GaugeValues, 'sources' | 'pools' | 'nodeSources'>) => void {
+  const sources = gauge('source_active', '1 for a sending IP in use, 0 for a suspended one', [
+    'source',
+    'pool',
+  ])
+  const pools = gauge('pool_deliveries', 'Queued deliveries by pool and its region', [
+    'pool',
+    'region',
+    'state',
+  ])
+  const nodeSources = gauge(
+    'node_source_active',
+    "1 for a sending IP whose node is alive, 0 for one whose node is stopped or lost, with the node's region",
+    ['node', 'region', 'source', 'pool'],
+  )
+  return (standing) => {
+    setAll(
+      sources,
+      standing.sources.map(({ source, pool, active }) => [{ source, pool }, active ? 1 : 0]),
+    )
+    setAll(
+      pools,
+      standing.pools.map(({ count, ...labels }) => [labels, count]),
+    )
+    setAll(
+      nodeSources,
+      standing.nodeSources.map(({ alive, ...labels }) => [labels, alive ? 1 : 0]),
+    )
+  }
+}
+
 /**
  * @param known whether a provider's lanes have their own series; there are as many other providers as recipient domains
  */
@@ -166,20 +199,7 @@ export function createGauges(
   const broadcasts = gauge('broadcasts', 'Broadcasts that are scheduled, being sent or paused', ['state'])
   const showAlerts = createAlertGauge({ gauge })
   const showCapacity = createCapacityGauges({ gauge })
-  const sources = gauge('source_active', '1 for a sending IP in use, 0 for a suspended one', [
-    'source',
-    'pool',
-  ])
-  const pools = gauge('pool_deliveries', 'Queued deliveries by pool and its region', [
-    'pool',
-    'region',
-    'state',
-  ])
-  const nodeSources = gauge(
-    'node_source_active',
-    "1 for a sending IP whose node is alive, 0 for one whose node is stopped or lost, with the node's region",
-    ['node', 'region', 'source', 'pool'],
-  )
+  const showSources = createSourceGauges({ gauge })
   const certificates = gauge('certificate_expiry_timestamp_seconds', 'Expiry time of a certificate', ['file'])
   const disk = gauge('disk_bytes', "Size and free space of the data directory's file system", ['what'])
   const showStorage = createStorageGauges({ gauge })
@@ -200,18 +220,7 @@ export function createGauges(
     )
     showAlerts(standing.alerts)
     showCapacity(standing.capacity)
-    setAll(
-      sources,
-      standing.sources.map(({ source, pool, active }) => [{ source, pool }, active ? 1 : 0]),
-    )
-    setAll(
-      pools,
-      standing.pools.map(({ count, ...labels }) => [labels, count]),
-    )
-    setAll(
-      nodeSources,
-      standing.nodeSources.map(({ alive, ...labels }) => [labels, alive ? 1 : 0]),
-    )
+    showSources(standing)
     setAll(
       certificates,
       standing.certificates.map(({ file, endsAt }) => [{ file }, endsAt]),

@@ -287,7 +287,12 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     instruments: silentInstruments,
     health: wellHealth,
     node: nodeStandIn(dataDir, clock),
-    regions: createRegionOverview({ storage, clock, resolver, listNodes: nodeStandIn(dataDir, clock).list }),
+    regions: createRegionOverview({
+      storage,
+      clock,
+      resolver,
+      listNodes: () => nodeStandIn(dataDir, clock).list(),
+    }),
     clock,
     log,
     accounts: options.accounts?.(accounts) ?? accounts,
