@@ -51,8 +51,12 @@ export async function createBodies(
   return isWritten ? new LayeredBodies(remote, [local]) : new LayeredBodies(local, [remote])
 }
 
-const readSecret = ({ secret_access_key: secret, secret_access_key_file: file }: Config['s3']): string =>
-  secret ?? read('s3.secret_access_key_file', file!).split(/\r?\n/, 1)[0]!
+function readSecret({ secret_access_key: secret, secret_access_key_file: file }: Config['s3']): string {
+  const found = secret ?? read('s3.secret_access_key_file', file!).split(/\r?\n/, 1)[0]!
+  const key = secret === undefined ? 'The first line of s3.secret_access_key_file' : 's3.secret_access_key'
+  if (found === '') throw new StartupError(`${key} is empty.`)
+  return found
+}
 
 function read(key: string, file: string): string {
   try {

@@ -215,7 +215,7 @@ export async function createBackup(
 ): Promise<BackupResult> {
   if (config.storage.engine === 'postgres')
     throw new StorageRefused(
-      `The mail is in PostgreSQL (${databaseName(config)}). Back it up with pg_dump or the server's own backups, and copy ${config.data_dir} with its keys (docs/postgresql.md). Nothing was written.`,
+      `The mail is in PostgreSQL (${databaseName(config)}). Back it up with pg_dump or the server's own backups, and copy ${config.data_dir} with its keys, except the file bucket-writer (docs/postgresql.md). Nothing was written.`,
     )
   const configuration = await configurationFiles(config, source)
   const masterKey = (id: string) => (withKey ? readGeneratedKeyFile(keyPlaces(config), id) : undefined)

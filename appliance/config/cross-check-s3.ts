@@ -1,4 +1,5 @@
 /** Checks [s3] and storage.bodies: what a bucket requires, and settings that have no effect. */
+import { isIP } from 'node:net'
 import type { ConfiguredValue } from './environment.ts'
 
 /** Settings that a bucket can't do without, besides its secret. */
@@ -25,5 +26,8 @@ export function checkBucket(
     return [{ key: SECRETS[1], message: `${SECRETS[0]} is set, too. Set only one of the two.` }]
   if (given.has('s3.ca') && !String(values.get('s3.endpoint')).startsWith('https:'))
     return [{ key: 's3.ca', message: 's3.ca has no effect unless s3.endpoint is an https:// URL.' }]
+  const { hostname } = new URL(String(values.get('s3.endpoint')))
+  if (values.get('s3.path_style') === false && isIP(hostname.replace(/^\[|\]$/g, '')) > 0)
+    return [{ key: 's3.path_style', message: 's3.path_style must be true if s3.endpoint has an IP address.' }]
   return []
 }

@@ -27,8 +27,11 @@ export interface BucketOptions extends BucketAccess {
   onUnreachable?: ((error: Error) => void) | undefined
 }
 
-/** Age from which an object without a row is removed, in milliseconds. The same as for files. */
-const ORPHAN_MS = 60 * 60 * 1000
+/**
+ * Age from which an object without a row is removed, in milliseconds. Longer than for files: a restore of a database may
+ * follow one to an earlier time, and an object that stays costs only space.
+ */
+const ORPHAN_MS = 7 * 24 * 60 * 60 * 1000
 /** Number of objects per page of a list. */
 const PAGE = 500
 const ID_LENGTH = 36
@@ -120,26 +123,34 @@ export class MessageBucket implements LargeMessageStore {
 
   /**
    * Removes objects of this data directory that no row refers to, and its probes. Their age is measured with the
-   * server's clock.
+   * server's clock. Removes nothing if no row refers to any object: a database that is still being restored has none.
    */
   async sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number> {
     const { isServing, orphanMs = ORPHAN_MS } = this.#options
     if (!isServing) return 0
-    let removed = 0
+    const orphans: string[] = []
+    let isKnown = false
     let next: string | undefined = ''
     while (next !== undefined && !stop()) {
       const page: ObjectPage = await this.#list(next === '' ? {} : { 'continuation-token': next })
       const old = page.objects.filter(({ modifiedAt }) => modifiedAt < page.now - orphanMs)
       const messages = old.flatMap(({ key }) => this.#emailOf(key) ?? [])
       const kept = new Set((await existing(messages)).map((id) => this.#key(id)))
-      for (const { key } of old) {
-        if (stop()) break
-        if (!kept.has(key) && (await this.#isOurs(key))) {
-          await this.#delete(key)
-          removed++
-        }
-      }
+      isKnown ||= kept.size > 0
+      orphans.push(...old.flatMap(({ key }) => (kept.has(key) ? [] : [key])))
       next = page.next
+    }
+    return isKnown ? this.#removeOwn(orphans, stop) : 0
+  }
+
+  /** Removes those of the objects that were written from this data directory, and returns their number. */
+  async #removeOwn(keys: readonly string[], stop: () => boolean): Promise<number> {
+    let removed = 0
+    for (const key of keys) {
+      if (stop()) break
+      if (!(await this.#isOurs(key))) continue
+      await this.#delete(key)
+      removed++
     }
     return removed
   }

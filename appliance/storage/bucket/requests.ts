@@ -35,6 +35,8 @@ const MAX_ATTEMPTS = 4
 const MAX_CONNECTIONS = 32
 /** How long requests wait for one of the connections, in milliseconds. */
 const MAX_WAIT_MS = 20_000
+/** Maximum time to read a message, in milliseconds: much less than a delivery is leased for. */
+const MAX_READ_MS = 100_000
 /** Slowest transfer of a message that isn't aborted, in bytes per millisecond. */
 const SLOWEST = 50
 /** Maximum size of a response, in bytes. Messages are smaller. */
@@ -144,17 +146,20 @@ export class BucketClient {
       cache: this.#keys,
     }).sign()
     const { url } = signed
-    const size = body?.bytes.byteLength ?? (method === 'GET' ? MAX_RESPONSE : 0)
-    const signal = AbortSignal.timeout(MAX_WAIT_MS + Math.ceil(size / SLOWEST))
+    const reading = method === 'GET' && key !== '' ? MAX_READ_MS : 0
+    const transfer = body ? Math.ceil(body.bytes.byteLength / SLOWEST) : reading
+    const signal = AbortSignal.timeout(MAX_WAIT_MS + transfer)
     const fields = Object.fromEntries(signed.headers)
     const options = {
       method,
       agent: this.#agent,
       headers: body ? { ...fields, 'content-length': body.bytes.byteLength } : fields,
       signal,
+      // Unlike `setTimeout` of the request, this also limits connecting.
+      timeout: this.#limits.idleMs,
     }
     const sent = url.protocol === 'https:' ? requestHttps(url, options) : requestHttp(url, options)
-    sent.setTimeout(this.#limits.idleMs, () =>
+    sent.once('timeout', () =>
       sent.destroy(Object.assign(new Error('The server made no progress.'), { code: 'ETIMEDOUT' })),
     )
     const received = new Promise<IncomingMessage>((resolve, reject) => {

@@ -36,6 +36,9 @@ test('missing and conflicting settings of the bucket are reported', () => {
   expect(complaintsOf({ ...BUCKET, S3__ENDPOINT: 'http://10.0.0.5:9000', S3__CA: '/ca.pem' })).toEqual([
     'POSTHASTE_S3__CA: s3.ca has no effect unless s3.endpoint is an https:// URL.',
   ])
+  expect(complaintsOf({ ...BUCKET, S3__ENDPOINT: 'http://[fd00::5]:9000', S3__PATH_STYLE: 'false' })).toEqual(
+    ['POSTHASTE_S3__PATH_STYLE: s3.path_style must be true if s3.endpoint has an IP address.'],
+  )
 })
 
 test.each([

@@ -131,6 +131,21 @@ test.each([
   })
 })
 
+test('the sweep deletes nothing while the database refers to no object, as during a restore', async () => {
+  const orphan = newId(T0)
+  const key = `posthaste/${orphan.slice(-2)}/${orphan}`
+  const { server, bucket } = await scripted([
+    {
+      status: 200,
+      headers: { date: 'Thu, 08 Jan 2026 01:00:00 GMT' },
+      body: `<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>${key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents></ListBucketResult>`,
+    },
+  ])
+  const existing = async (): Promise<string[]> => []
+  expect(await bucket.sweep(existing, () => false)).toBe(0)
+  expect(server.requests).toHaveLength(1)
+})
+
 test('the sweep reads all pages, and deletes only old objects that this server wrote', async () => {
   const [orphan, kept, foreign] = [newId(T0), newId(T0), newId(T0)]
   const keyOf = (one: string) => `posthaste/${one.slice(-2)}/${one}`
@@ -138,7 +153,7 @@ test('the sweep reads all pages, and deletes only old objects that this server w
     `<Contents><Key>${name}</Key><LastModified>${at}</LastModified></Contents>`
   const page = (entries: string[], more: string): Step => ({
     status: 200,
-    headers: { date: 'Thu, 01 Jan 2026 03:00:00 GMT' },
+    headers: { date: 'Thu, 08 Jan 2026 01:00:00 GMT' },
     body: `<ListBucketResult>${more}${entries.join('')}</ListBucketResult>`,
   })
   const { server, bucket } = await scripted([
