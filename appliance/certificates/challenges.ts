@@ -76,12 +76,13 @@ export function createChallenges({ clock, hook, type: usual, shared }: Challenge
       if (type === 'tls-alpn-01') {
         const lower = name.toLowerCase()
         await contexts.of(lower, authorization)
-        names.set(lower, authorization)
-        await shared?.publish(alpnKey(lower), authorization)
+        if (shared) await shared.publish(alpnKey(lower), authorization)
+        else names.set(lower, authorization)
         return async () => {
           names.delete(lower)
           await contexts.of(lower, undefined)
-          await shared?.withdraw(alpnKey(lower))
+          // Another node may have taken over the order.
+          if ((await shared?.find(alpnKey(lower))) === authorization) await shared?.withdraw(alpnKey(lower))
         }
       }
       if (!hook) throw new Error('dns-01 requires acme.hook, a program that publishes the record.')

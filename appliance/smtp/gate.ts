@@ -34,6 +34,8 @@ const FIRST_DELAY_MS = 250
  * How long a network is remembered as a user of a key after a client in it authenticated with the key, in milliseconds.
  */
 const KNOWN_MS = 24 * 3_600_000
+/** Minimum share of a node, so that one mistake bans no network. */
+const LEAST_FAILURES = 3
 /** Maximum number of entries per table. The oldest are dropped first. */
 const REMEMBERED = 20_000
 
@@ -51,7 +53,7 @@ export function createNetworkBans(
   const holder = (network: string, prefix: string) => `${network} ${prefix}`
 
   const tooMany = (key: string): Refusal | null =>
-    failures.count(key) < share(MAX_FAILURES)
+    failures.count(key) < Math.max(LEAST_FAILURES, share(MAX_FAILURES))
       ? null
       : refuse('too_many_attempts', { seconds: failures.secondsLeft(key) })
 

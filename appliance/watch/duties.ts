@@ -97,18 +97,24 @@ export function createDuties({ storage, clock, owner, lostAfter, node = SINGLE_N
   return {
     of: (name) => async () => {
       if (!mayTake()) return false
+      const asked = fences
       const now = clock.now()
       const left = (mine.get(name) ?? 0) - now
       // If the clock was set back, the remaining time is longer than `DUTY_MS`.
       if (left > DUTY_MS / 2 && left <= DUTY_MS) return true
       const term = await take(name, DUTY_MS, now)
+      // Others may have taken the duty while this node was fenced.
+      if (node.fenced() !== null || asked !== node.fences()) return false
       if (term === null) mine.delete(name)
       else mine.set(name, now + DUTY_MS)
       return term !== null
     },
     turn: (name) => ({
       async take() {
-        return mayTake() && (await take(name, DUTY_MS, clock.now())) !== null
+        if (!mayTake()) return false
+        const asked = fences
+        const term = await take(name, DUTY_MS, clock.now())
+        return term !== null && node.fenced() === null && asked === node.fences()
       },
       async end() {
         await take(name, 0, clock.now())

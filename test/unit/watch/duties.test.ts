@@ -128,3 +128,18 @@ test('an idle node writes nothing, and only one of two nodes drains the outbox',
   await one.stop()
   expect((await there.readOutbox({ limit: 10 }, clock.now())).from).not.toEqual(from)
 })
+
+test('an answer that arrives after the node was fenced gives it no duty, because others may have it', async () => {
+  let fences = 0
+  const late = {
+    takeDuty: async () => {
+      fences += 1
+      return 1
+    },
+    releaseDuties: async () => undefined,
+  }
+  const node = { fenced: () => null, fences: () => fences }
+  const duties = createDuties({ storage: late, clock: still, owner: 'here/1', lostAfter: LOST_MS, node })
+  expect(await duties.of('outbox')()).toBe(false)
+  expect(await duties.turn('outbox').take()).toBe(false)
+})
