@@ -14,7 +14,7 @@ export function regionReadings(nodes: readonly NodeView[], regions: RegionMap): 
       subject: { type: 'region', id: group.region, name: group.region },
       value: group.lostAt === null ? 0 : 1,
       limit: null,
-      note: group.lostAt === null ? 'A node of it is alive.' : describeLoss(group, regions),
+      note: group.lostAt === null ? 'At least one node is alive.' : describeLoss(group, regions),
     }))
 }
 

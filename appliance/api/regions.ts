@@ -36,7 +36,7 @@ export const Region = object('A region of nodes, pools or domains.', {
   ),
 })
 export type Region = Static<typeof Region>
-export const RegionList = listOf(Region, 'regions')
+export const RegionList = listOf(Region, 'regions', 'All regions, by name.')
 
 /** GET /regions/:region/failover */
 export const FailoverPreview = object('What a fail-over would mean for SPF.', {
@@ -66,7 +66,7 @@ export const FailoverPreview = object('What a fail-over would mean for SPF.', {
         'The result for each IP.',
       ),
     }),
-    'Domains of all teams whose mail leaves from the region, at most 500.',
+    'Domains of all teams whose mail leaves from the region: at most 500, and only those checked within 20 seconds.',
   ),
   total: integer('Number of all such domains.'),
 })

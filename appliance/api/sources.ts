@@ -116,7 +116,7 @@ export const Pool = object('A pool of sending IPs.', {
   sources: array(Type.String(), 'Its sending IPs, or `auto`.'),
 })
 export type Pool = Static<typeof Pool>
-export const PoolList = listOf(Pool, 'pools')
+export const PoolList = listOf(Pool, 'pools', 'All pools, by name.')
 export const UpdatePool = object('The region of the pool.', {
   region: Nullable(Type.String(), {
     description: 'A region of the hosted API, or a name of your own; null: none.',

@@ -141,7 +141,8 @@ async function freeze(deps: SendingDeps, broadcast: Broadcast, caller: Caller): 
   const topic = topicId === null ? undefined : await storage.getTopic({ teamId, id: topicId }, now)
   if (topicId !== null && !topic) throw refuse('not_found', { resource: 'Topic' })
   const assignments = await storage.listAssignments({}, now)
-  const regions = await storage.regionMap({}, now)
+  // Mail is queued later. If the region is failed over then, fail-over moves it.
+  const regions = { ...(await storage.regionMap({}, now)), failovers: [] }
   const frozen = {
     domainId: domain.id,
     returnPathHost: getReturnPathHost(domain),

@@ -43,9 +43,9 @@ async function listRegions(context: RegionContext): Promise<void> {
     [...alive, ...gone.map((one) => `${one} (gone)`)].join(', ') || '-',
     String(domains),
     failover?.region ?? '-',
-    active ? `from ${active.region} since ${formatInstant(active.since)}` : 'from the region',
+    active ? `${active.region} since ${formatInstant(active.since)}` : name,
   ])
-  output.text(...formatTable(['REGION', 'POOLS', 'NODES', 'DOMAINS', 'FAIL-OVER', 'MAIL LEAVES'], rows))
+  output.text(...formatTable(['REGION', 'POOLS', 'NODES', 'DOMAINS', 'FAIL-OVER', 'SENDS FROM'], rows))
   if (regions.length === 0) output.text('No regions. Put a pool in one: posthaste source region')
 }
 

@@ -5,17 +5,20 @@ import { getMainPool, listPoolsOfRegion, type RegionMap } from './region.ts'
 /** What is known about the nodes of a region. */
 export interface RegionNodes {
   region: string
-  /** Names of the nodes that send mail. */
+  /** Names of the nodes that are alive. */
   alive: string[]
   /** Names of the nodes that are stopped or lost. */
   gone: string[]
-  /** When the last node was seen, in Unix milliseconds; null while one is alive. */
+  /**
+   * When the last node that can send was seen, in Unix milliseconds; null while one is alive. Nodes without sending IPs
+   * count only if no node of the region has any.
+   */
   lostAt: number | null
   /** The settings of the node that was seen last; null: its mail waits. */
   failover: NodeView['failover']
 }
 
-type KnownNode = Pick<NodeView, 'name' | 'state' | 'heartbeatAt' | 'region' | 'failover'>
+type KnownNode = Pick<NodeView, 'name' | 'state' | 'heartbeatAt' | 'region' | 'failover' | 'sources'>
 
 /** Groups nodes by region, by name. Nodes without a region are in none. */
 export function groupNodes(nodes: readonly KnownNode[]): RegionNodes[] {
@@ -25,12 +28,14 @@ export function groupNodes(nodes: readonly KnownNode[]): RegionNodes[] {
   )
   const all = [...groups].map(([region, own]): RegionNodes => {
     const isGone = ({ state }: KnownNode): boolean => state === 'stopped' || state === 'lost'
-    const [last] = own.toSorted((a, b) => (b.heartbeatAt ?? Infinity) - (a.heartbeatAt ?? Infinity))
+    const senders = own.filter(({ sources }) => sources.length > 0)
+    const deciding = senders.length > 0 ? senders : own
+    const [last] = deciding.toSorted((a, b) => (b.heartbeatAt ?? Infinity) - (a.heartbeatAt ?? Infinity))
     return {
       region,
       alive: own.filter((one) => !isGone(one)).map(({ name }) => name),
       gone: own.filter(isGone).map(({ name }) => name),
-      lostAt: own.every(isGone) ? last!.heartbeatAt : null,
+      lostAt: deciding.every(isGone) ? last!.heartbeatAt : null,
       failover: last!.failover,
     }
   })
@@ -55,7 +60,7 @@ export interface FailoverDecision {
 /**
  * Decides which regions to fail over and which to restore. A region is failed over if all its nodes have been gone for
  * the time that they chose, and the other region has a pool and a node that is alive. It is restored when a node of it
- * is alive, or when no node of it is left, because all were forgotten.
+ * is alive, or when it has no pool anymore.
  * @param now Unix milliseconds, by the clock of heartbeats
  * @param watchedSince since when the caller has read the nodes without a gap. After an outage of the database, all
  *   heartbeats are old, and nodes need a moment to renew theirs
@@ -68,7 +73,7 @@ export function decideFailovers(
 ): FailoverDecision {
   const groups = groupNodes(nodes)
   const isAlive = (region: string): boolean =>
-    groups.some((one) => one.region === region && one.alive.length > 0)
+    groups.some((one) => one.region === region && one.lostAt === null)
   const active = new Set(regions.failovers.map(({ region }) => region))
   const begin = groups.flatMap(({ region, lostAt, failover }): FailoverStart[] => {
     if (active.has(region) || lostAt === null || failover === null) return []
@@ -78,6 +83,8 @@ export function decideFailovers(
       return []
     return [{ region, target, lostAt }]
   })
-  const end = [...active].filter((region) => isAlive(region) || !groups.some((one) => one.region === region))
+  const end = [...active].filter(
+    (region) => isAlive(region) || listPoolsOfRegion(regions, region).length === 0,
+  )
   return { begin, end }
 }

@@ -117,6 +117,6 @@ export interface FailoverPreview {
   /** The IPs that receivers would see. */
   ips: string[]
   domains: DomainPreview[]
-  /** Number of domains whose mail leaves from the region; `domains` has at most 500 of them. */
+  /** Number of domains whose mail leaves from the region; `domains` has those that were checked. */
   total: number
 }

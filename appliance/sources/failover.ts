@@ -32,8 +32,8 @@ export interface FailoverDeps {
 
 /** Interval between looks at the nodes, in milliseconds. */
 const EVERY = 5000
-/** Number of deliveries to examine in one step, as for other changes of the queue. */
-const STEP = 2000
+/** Number of deliveries to examine in one step, as for other reroutes of the queue. */
+const STEP = 500
 
 /** Creates the worker. Writes nothing while no region is lost. */
 export function createFailover(deps: FailoverDeps): Worker {
@@ -51,9 +51,10 @@ export function createFailover(deps: FailoverDeps): Worker {
     const { begin, end } = decideFailovers(nodes, regions, now, watchedSince)
     const rest = regions.failovers.filter(({ region }) => !end.includes(region))
     if (begin.length + end.length + rest.length === 0 || !(await onDuty())) return false
+    const mayGoOn = async (): Promise<boolean> => going() && (await onDuty())
     for (const region of end) await restore(deps, region)
-    for (const one of begin) if (going()) await failOver(deps, one, regions, going)
-    for (const one of rest) if (going()) await moveLate(deps, one, regions, going)
+    for (const one of begin) if (going()) await failOver(deps, one, regions, mayGoOn)
+    for (const one of rest) if (going()) await moveLate(deps, one, regions, mayGoOn)
     return false
   }
   return createWorker({ step, clock, log, pollMs: EVERY, trouble: 'could not check the regions; will retry' })
@@ -75,7 +76,7 @@ async function failOver(
   deps: FailoverDeps,
   { region, target, lostAt }: FailoverStart,
   regions: RegionMap,
-  going: () => boolean,
+  mayGoOn: () => Promise<boolean>,
 ): Promise<void> {
   const { storage, deliveryClock, log } = deps
   const at = deliveryClock.now()
@@ -89,7 +90,7 @@ async function failOver(
   const failover: RegionFailover = { region, target, since: at, auditId: entry.id }
   if (!(await storage.beginFailover({ failover, entry }, at))) return
   log.error({ region, target, lost_since: lost }, 'all nodes of a region are gone; moving its mail')
-  const count = await move(deps, failover, regions, going)
+  const count = await move(deps, failover, regions, mayGoOn)
   await storage.completeAudit({ id: entry.id, after: { count } }, deliveryClock.now())
   log.warn({ region, target, deliveries: count }, 'moved the queued mail of a region')
 }
@@ -107,7 +108,7 @@ async function moveLate(
   deps: FailoverDeps,
   failover: RegionFailover,
   regions: RegionMap,
-  going: () => boolean,
+  mayGoOn: () => Promise<boolean>,
 ): Promise<void> {
   const pools = listPoolsOfRegion(regions, failover.region)
   if (pools.length === 0) return
@@ -115,7 +116,7 @@ async function moveLate(
     { closed: [], pools: { pools, only: true } },
     deps.deliveryClock.now(),
   )
-  if (due !== undefined) await move(deps, failover, regions, going)
+  if (due !== undefined) await move(deps, failover, regions, mayGoOn)
 }
 
 /** Moves all queued mail of the region's pools, in steps, and returns the number of deliveries. */
@@ -123,14 +124,14 @@ async function move(
   { storage, deliveryClock, onMoved }: FailoverDeps,
   { region, target, auditId }: RegionFailover,
   regions: RegionMap,
-  going: () => boolean,
+  mayGoOn: () => Promise<boolean>,
 ): Promise<number> {
   const to = getMainPool(regions, target)
   if (to === undefined) return 0
   let count = 0
   for (const pool of listPoolsOfRegion(regions, region))
-    for (let after: string | null | undefined; after !== null && going();) {
-      const args = { pool, to, by: auditId, limit: STEP, after }
+    for (let after: string | null | undefined; after !== null && (await mayGoOn());) {
+      const args = { pool, to, by: auditId, keepHolder: true, limit: STEP, after }
       const done = await storage.rerouteQueue(args, deliveryClock.now())
       count += done.count
       after = done.next

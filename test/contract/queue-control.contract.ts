@@ -172,6 +172,18 @@ export function queueControlContract(storage: () => Storage): void {
     expect(items.map(({ pool }) => pool)).toEqual(['default', 'warm'])
   })
 
+  test('held mail that is rerouted can still belong to the change that held it', async () => {
+    await fill(storage())
+    const [hold, move] = [newId(T0), newId(T0)]
+    await storage().holdQueue({ domain: 'x.example', by: hold }, T0)
+    expect(
+      (await storage().rerouteQueue({ to: 'warm', by: move, keepHolder: true }, T0)).count,
+    ).toBeGreaterThan(0)
+    expect(await recipients(storage(), { touchedBy: move, state: 'held' })).toEqual([])
+    expect((await storage().releaseQueue({ touchedBy: hold }, T0)).count).toBeGreaterThan(0)
+    expect(await recipients(storage(), { state: 'held', domain: 'x.example' })).toEqual([])
+  })
+
   test('finds the deliveries last changed by an audit entry, and no others', async () => {
     await fill(storage())
     const [first, second] = [newId(T0), newId(T0)]

@@ -232,10 +232,13 @@ export async function retryQueue(db: Db, args: QueueFilter & StepArgs, now: numb
   return changeStep(db, 'retry', args, { due_at: now }, now)
 }
 
-/** Reroutes deliveries to another pool; null reroutes them back to the pool before their last reroute. */
+/**
+ * Reroutes deliveries to another pool; null reroutes them back to the pool before their last reroute.
+ * @param keepHolder whether held deliveries still belong to the change that held them, so that its end releases them
+ */
 async function rerouteQueue(
   db: Db,
-  { by, to, ...args }: QueueChangeArgs & { to: string | null },
+  { by, to, keepHolder = false, ...args }: QueueChangeArgs & { to: string | null; keepHolder?: boolean },
   now: number,
 ): Promise<Step> {
   const pool = to === null ? sql<string>`coalesce(pool_before, pool)` : sql<string>`${to}`
@@ -244,7 +247,9 @@ async function rerouteQueue(
     pool_before: sql<string>`pool`,
     // In the format of `formatQueueName`.
     queue: sql<string>`${pool} || '/' || provider || case stream when 'broadcast' then '/b/' else '/t/' end || team_id`,
-    touched_by: by ?? null,
+    touched_by: keepHolder
+      ? sql<string | null>`case state when 'held' then touched_by else ${by ?? null} end`
+      : (by ?? null),
   }
   return changeStep(db, 'reroute', { ...args, touch: { action: 'reroute', pool: to ?? undefined } }, set, now)
 }

@@ -4,7 +4,7 @@ import type { NodeView } from '../../../appliance/mail/node.ts'
 import type { RegionMap } from '../../../appliance/mail/region.ts'
 
 const NOW = 1_000_000
-type Node = Pick<NodeView, 'name' | 'state' | 'heartbeatAt' | 'region' | 'failover'>
+type Node = Pick<NodeView, 'name' | 'state' | 'heartbeatAt' | 'region' | 'failover' | 'sources'>
 const toHome = { region: 'us-east-1', afterMs: 60_000 }
 
 const node = (name: string, region: string | null, more: Partial<Node> = {}): Node => ({
@@ -13,6 +13,7 @@ const node = (name: string, region: string | null, more: Partial<Node> = {}): No
   state: 'active',
   heartbeatAt: NOW,
   failover: null,
+  sources: [],
   ...more,
 })
 const lost = (name: string, region: string, age: number, failover: Node['failover'] = toHome): Node =>
@@ -57,10 +58,22 @@ test.each([
   expect(decide(nodes, { pools: some })).toEqual(NOTHING)
 })
 
-test('a region is restored when a node of it returns, or when all its nodes were forgotten', () => {
+test('nodes without sending IPs do not keep a region alive that has nodes with some', () => {
+  const sending = { ...lost('eu1', 'eu-west-1', 60_000), sources: ['192.0.2.1'] }
+  const api = node('eu-api', 'eu-west-1')
+  expect(decide([home, sending, api]).begin).toEqual([
+    { region: 'eu-west-1', target: 'us-east-1', lostAt: NOW - 60_000 },
+  ])
+  expect(decide([home, sending, api], { failovers: [failover] })).toEqual(NOTHING)
+  const lostHome = { ...lost('home1', 'us-east-1', 90_000, null), sources: ['192.0.2.2'] }
+  expect(decide([home, lostHome, lost('eu1', 'eu-west-1', 60_000)])).toEqual(NOTHING)
+})
+
+test('a region is restored when a node of it returns, or when it has no pool anymore', () => {
   const end = ['eu-west-1']
   expect(decide([home, node('eu1', 'eu-west-1')], { failovers: [failover] })).toEqual({ begin: [], end })
-  expect(decide([home], { failovers: [failover] })).toEqual({ begin: [], end })
+  expect(decide([home], { failovers: [failover] })).toEqual(NOTHING)
+  expect(decide([home], { failovers: [failover], pools: pools.slice(0, 1) })).toEqual({ begin: [], end })
   expect(decide([home, lost('eu1', 'eu-west-1', 1)], { failovers: [failover] })).toEqual(NOTHING)
 })
 
