@@ -106,7 +106,9 @@ const range = {
 }
 const domain_id = unparsedParameter(string('Only these domains: up to 100 comma-separated ids.'))
 
-const region = unparsedParameter(string('Only domains in this region. Deleted domains are not included.', { examples: ['eu-west-1'] }))
+const region = unparsedParameter(
+  string('Only domains in this region. Deleted domains are not included.', { examples: ['eu-west-1'] }),
+)
 
 const operation = operationsIn('Emails')
 

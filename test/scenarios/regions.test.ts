@@ -146,6 +146,14 @@ test('mail leaves from the region of its domain, and from another one when the r
   expect(preview).toMatchObject({ to: 'us-east-1', pool: 'default', ips: ['127.0.0.8'], total: 1 })
   expect(preview.domains).toMatchObject([{ name: 'europe.test', covered: true }])
 
+  // `isSent` sends several times, and a node whose results weren't stored before it is lost would send again.
+  const isSettled = (pool: string, region: string): string[] =>
+    ['waiting', 'in_flight'].map(
+      (state) => `pool_deliveries{pool="${pool}",region="${region}",state="${state}"} 0`,
+    )
+  await eventually(metrics).toEqual(
+    expect.arrayContaining([...isSettled('ap', 'ap-northeast-1'), ...isSettled('eu', 'eu-west-1')]),
+  )
   // Tokyo is lost first, so whoever sees that Europe has been lost for long enough sees the same of Tokyo.
   await tokyo.cut()
   await europe.cut()
