@@ -28,7 +28,7 @@ process.env.NODE_OPTIONS = [
 const pure = pureFiles(import.meta.dirname)
 /** Tests with servers that can share processes: the first server of a process takes 2 s of processor time, another 0.4. */
 const sharing = sharingFiles(import.meta.dirname)
-/** Tests that load modules anew need each source as a module of its own. Tests of password hashes need real ones. */
+/** Tests that reload modules need each source as a separate module. Tests of password hashing need the real cost. */
 const reloading = reloadingFiles(import.meta.dirname)
 /** Vitest follows imports of what it loads itself, which is how it finds the tests of what was changed. */
 const isFollowed = process.argv.some((argument) => argument.startsWith('--changed'))

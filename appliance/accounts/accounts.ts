@@ -60,9 +60,11 @@ export interface AccountsDeps {
   clock: Clock
   /** This server's host name, which is not accepted as a password. */
   hostname?: string | undefined
+  /** Divides a limit that each node counts separately by the number of live nodes. Default: there is only one. */
+  shareOf?: ((limit: number) => number) | undefined
 }
 
-export function createAccounts({ storage, clock, hostname = '' }: AccountsDeps): Accounts {
+export function createAccounts({ storage, clock, hostname = '', shareOf }: AccountsDeps): Accounts {
   const hasher = createHasher()
   const signIns = createSignIns({ storage, clock, hasher })
   const breached = loadBreachedPasswords()
@@ -91,7 +93,7 @@ export function createAccounts({ storage, clock, hostname = '' }: AccountsDeps):
 
     ...signIns,
 
-    factors: createSecondFactors({ storage, clock, hasher, signIns }),
+    factors: createSecondFactors({ storage, clock, hasher, signIns, shareOf }),
 
     ...createOwnAccount({ storage, clock, hasher, acceptable }),
 

@@ -21,13 +21,17 @@ import { formatTotpSecret, newTotpSecret, findTotpStep } from './totp.ts'
  * in two years with 50% probability.
  */
 const MOST_WRONG = 5
+/** Minimum share of a node, so that people can correct a mistake. */
+const LEAST_WRONG = 2
 const WINDOW = 15 * 60_000
 
 /**
  * Limits wrong codes per person. Counts an attempt before checking it, so that parallel attempts have no advantage, and
  * uncounts it if the code was correct.
+ * @param shareOf divides the limit among the nodes, because each node counts separately
  */
-export const createWrongCodeThrottle = (clock: Clock): Throttle => createThrottle(clock, MOST_WRONG, WINDOW)
+export const createWrongCodeThrottle = (clock: Clock, shareOf = (limit: number) => limit): Throttle =>
+  createThrottle(clock, () => Math.max(LEAST_WRONG, shareOf(MOST_WRONG)), WINDOW)
 
 /** A person and their session. Once a factor was used in it, the session counts as strong. */
 interface Own {
@@ -89,6 +93,8 @@ export interface SecondFactorDeps {
   clock: Clock
   hasher: Hasher
   signIns: SignIns
+  /** Divides a limit that each node counts separately by the number of live nodes. Default: there is only one. */
+  shareOf?: ((limit: number) => number) | undefined
 }
 
 export function createSecondFactors({
@@ -96,9 +102,10 @@ export function createSecondFactors({
   clock,
   hasher,
   signIns,
+  shareOf,
 }: SecondFactorDeps): SecondFactors & SecondSteps {
   const passkeys = createPasskeys({ storage, clock })
-  const wrongCodes = createWrongCodeThrottle(clock)
+  const wrongCodes = createWrongCodeThrottle(clock, shareOf)
   const deps = { storage, clock, passkeys, wrongCodes }
   return {
     ...createSecondSteps({ ...deps, hasher, signIns }),

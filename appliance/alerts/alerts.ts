@@ -13,8 +13,7 @@ import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
 import { composeAlertNotice } from './mail.ts'
 import { type MeasureDeps, loadSharedFacts, countOldDeliveries, loadTeamFacts } from './measure.ts'
-import { regionReadings } from './regions.ts'
-import { serverReadings, type TeamFacts, teamReadings } from './readings.ts'
+import { regionReadings, serverReadings, type TeamFacts, teamReadings } from './readings.ts'
 
 export interface AlertDeps extends MeasureDeps {
   storage: MeasureDeps['storage'] &

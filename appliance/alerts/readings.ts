@@ -6,9 +6,11 @@ import {
   type AlertReading,
   type AlertScope,
 } from '../mail/alert.ts'
+import { groupNodes, type RegionNodes } from '../mail/failover.ts'
 import type { Insight } from '../mail/insight.ts'
+import type { NodeView } from '../mail/node.ts'
 import { formatProblem } from '../mail/provider-rules.ts'
-import { NO_REGIONS } from '../mail/region.ts'
+import { listPoolsOfRegion, NO_REGIONS, type RegionMap } from '../mail/region.ts'
 import type { Source } from '../mail/source.ts'
 import { computeStatusLights, maySend } from '../senders/senders.ts'
 import type { Domain, ReportTotal } from '../storage/storage.ts'
@@ -276,4 +278,27 @@ export function serverReadings(
     ),
     queueReading(teams.reduce((sum, { old }) => sum + old, 0)),
   ])
+}
+
+/** Returns a reading for each region that has nodes and pools: 1 if all its nodes are stopped or lost. */
+export function regionReadings(nodes: readonly NodeView[], regions: RegionMap): AlertReading[] {
+  return groupNodes(nodes)
+    .filter(({ region }) => listPoolsOfRegion(regions, region).length > 0)
+    .map((group) => ({
+      scope: 'server',
+      kind: 'region',
+      subject: { type: 'region', id: group.region, name: group.region },
+      value: group.lostAt === null ? 0 : 1,
+      limit: null,
+      note: group.lostAt === null ? 'At least one node is alive.' : describeLoss(group, regions),
+    }))
+}
+
+function describeLoss({ region, gone, failover }: RegionNodes, { failovers }: RegionMap): string {
+  const lost = `All nodes of ${region} are stopped or lost: ${gone.join(', ')}.`
+  const active = failovers.find((one) => one.region === region)
+  if (active) return `${lost} Its mail leaves from ${active.target}.`
+  if (failover === null) return `${lost} Its mail waits, because fail-over is not configured.`
+  const minutes = Number((failover.afterMs / 60_000).toFixed(1))
+  return `${lost} Its mail waits. After ${minutes} minutes, it leaves from ${failover.region}, if a node and a pool are there.`
 }

@@ -54,7 +54,7 @@ const summary = {
   cc: addresses('The Cc field.'),
   reply_to: addresses('The Reply-To field.'),
   received_for: addresses('The envelope recipients of the team.'),
-  message_id: string('The Message-ID. Posthaste generates one if the message has none.'),
+  message_id: string('The Message-ID. If the message came without one, Posthaste has generated it.'),
   attachments: arrayOfObjects('Attachments, without their content.', {
     id: Id,
     filename: Nullable(Type.String(), 'File name.'),

@@ -98,7 +98,7 @@ export const BatchCreated = object('The accepted emails, and in permissive mode 
   errors: Type.Optional(
     arrayOfObjects('Only with `x-batch-validation: permissive`: the emails that were refused.', {
       index: integer('Index in the request, from 0.'),
-      message: string('What is wrong with this email.'),
+      message: string('The reason why this email was refused.'),
     }),
   ),
 })

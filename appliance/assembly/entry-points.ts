@@ -80,7 +80,12 @@ import { openSignInProviders } from './sign-in-providers.ts'
 import type { LiveTables } from './tables.ts'
 import type { Config } from '../config/config.ts'
 import type { Instruments } from '../watch/metrics.ts'
-import { domainPollOptions, type SharedResources, type AccountsAndSenders } from './foundations.ts'
+import {
+  createShares,
+  domainPollOptions,
+  type SharedResources,
+  type AccountsAndSenders,
+} from './foundations.ts'
 import type { OutboundDelivery } from './outbound.ts'
 
 /** Wraps a source book so that changes apply to the next message. */
@@ -187,12 +192,6 @@ export async function openEntryPoints(
   ground.node.listening({ http: origins, metrics, smtp, dns })
   return { url: origins[0]!, http: origins, smtp, dns, metrics, certificates }
 }
-
-/** Returns a function that divides a limit that each node counts separately by the number of live nodes. */
-const createShares =
-  ({ heartbeat }: SharedResources) =>
-  (limit: number): number =>
-    Math.ceil(limit / heartbeat.alive())
 
 /** Returns this node, the list of all nodes, and each node's share of a limit. */
 const nodesOf = (ground: SharedResources, shareOf: (limit: number) => number) => ({

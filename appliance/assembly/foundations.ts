@@ -137,6 +137,12 @@ export async function openSharedResources(
   return { ...base, ...own, instruments, health, capacity, mime, hasRoom, composed, stats }
 }
 
+/** Returns a function that divides a limit that each node counts separately by the number of live nodes. */
+export const createShares =
+  ({ heartbeat }: Pick<SharedResources, 'heartbeat'>) =>
+  (limit: number): number =>
+    Math.ceil(limit / heartbeat.alive())
+
 /** Accounts, senders and the sending IPs. */
 export interface AccountsAndSenders {
   accounts: Accounts
@@ -147,7 +153,12 @@ export interface AccountsAndSenders {
 /** Opens accounts, senders and the sending IPs. */
 export async function openAccountsAndSenders(ground: SharedResources): Promise<AccountsAndSenders> {
   const { config, log, clock, started, storage, duties, sandbox, resolver } = ground
-  const accounts = createAccounts({ storage, clock, hostname: config.hostname })
+  const accounts = createAccounts({
+    storage,
+    clock,
+    hostname: config.hostname,
+    shareOf: createShares(ground),
+  })
   const book = await openSourceRegistry(config, storage, clock)
   await book.reconcile()
   const polls = { ...domainPollOptions(ground), duties }

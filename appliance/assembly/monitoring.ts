@@ -1,17 +1,16 @@
 /** Collects the state of the server for the metrics on demand: from the storage, the disk and the certificates. */
 import { statfs } from 'node:fs/promises'
 import type { Capacity, CapacityFigures } from '../capacity/capacity.ts'
-import { systemClock, type Clock } from '../clock/clock.ts'
+import type { Clock } from '../clock/clock.ts'
 import type { Config } from '../config/config.ts'
 import { NODE_STATES } from '../mail/node.ts'
-import { toNodeViews } from '../mail/node-view.ts'
 import { getPoolRegion, type RegionMap } from '../mail/region.ts'
 import type { Source } from '../mail/source.ts'
 import { readCertificates } from '../insights/insights.ts'
 import type { ShapingOperations } from '../shaping/shaping.ts'
 import type { DeliveryGroup, Storage } from '../storage/storage.ts'
 import type { GaugeValues } from '../watch/metrics.ts'
-import { isShared } from './node.ts'
+import { createNodeReader } from './node.ts'
 
 /** Numbers of queued deliveries by pool and state. */
 type PoolCounts = Map<string, Record<DeliveryGroup['state'], number>>
@@ -97,15 +96,14 @@ export function formatCapacityRows({
   }
 }
 
-/** Counts the nodes by state. Uses real time, whatever the clock of deliveries is. */
+/** Counts the nodes by state, and lists their sending IPs. */
 async function nodesOf(
   config: Config,
   storage: Pick<Storage, 'listNodes'>,
   sources: readonly Source[],
 ): Promise<Pick<GaugeValues, 'nodes' | 'nodeSources'>> {
-  if (!isShared(config)) return { nodes: {}, nodeSources: [] }
-  const now = systemClock.now()
-  const nodes = toNodeViews(await storage.listNodes({}, now), null, now)
+  const nodes = await createNodeReader(config, storage, null)?.()
+  if (nodes === undefined) return { nodes: {}, nodeSources: [] }
   const counts = NODE_STATES.map((state) => [state, nodes.filter((one) => one.state === state).length])
   const poolOf = new Map(sources.map(({ ip, pool }) => [ip, pool]))
   const nodeSources = nodes.flatMap(({ name, region, state, sources: ips }) =>

@@ -69,11 +69,14 @@ export function createNodeInfoCollector(
 /** Whether other nodes may use the same storage. */
 export const isShared = ({ storage }: Pick<Config, 'storage'>): boolean => storage.engine === 'postgres'
 
-/** Returns a function that lists all nodes of the database; undefined with SQLite. Uses real time, as heartbeats do. */
+/**
+ * Returns a function that lists all nodes of the database; undefined with SQLite. Uses real time, as heartbeats do.
+ * @param nodeId this node; null if it doesn't matter which one it is
+ */
 export function createNodeReader(
   config: Config,
   storage: Pick<Storage, 'listNodes'>,
-  nodeId: string,
+  nodeId: string | null,
 ): (() => Promise<NodeView[]>) | undefined {
   if (!isShared(config)) return undefined
   return async () => {

@@ -1,4 +1,4 @@
-/** The commands about regions. */
+/** Commands that show regions and preview fail-overs. */
 import { presentFailoverPreview, presentRegion } from '../api/regions.ts'
 import { presentList } from '../api/shared.ts'
 import { toNodeViews } from '../mail/node-view.ts'
@@ -66,7 +66,7 @@ async function previewFailover(
   }
   const from = ips.length === 0 ? 'no known IP' : ips.join(', ')
   output.text(...wrapParagraph(`Mail of ${seen.region} would leave from ${from} (pool ${pool}).`))
-  if (domains.length === 0) {
+  if (total === 0) {
     output.text(`No mail leaves from ${seen.region}.`)
     return
   }

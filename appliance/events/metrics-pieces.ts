@@ -231,10 +231,10 @@ export async function breakDownInChunks(
   )
 }
 
-/** An id that no domain has: a region without domains has no mail. */
+/** An ID that no domain has, for a region without domains. */
 const NO_DOMAIN = '00000000-0000-0000-0000-000000000000'
 
-/** Limits a request to the team's present domains in its region, if it names one. */
+/** If a request names a region, limits it to the team's current domains in that region. */
 export async function limitToRegion<
   R extends { domainIds: string[] | undefined; region: string | undefined },
 >(storage: Pick<Storage, 'listDomains'>, teamId: string, request: R, now: number): Promise<R> {

@@ -53,9 +53,9 @@ export const createOperatorOptions = (
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * Required on every route other than GET and HEAD. Only the action if nothing else is special. Null for actions that aren't administrative, or that record
-     * themselves (`recordAuditEntry` in accounts/audit.ts, the queue, erasures). Not for public routes, because no one
-     * is authenticated there.
+     * Required on every route other than GET and HEAD. The action alone is enough if the other fields have their
+     * defaults. Null for actions that aren't administrative, or that record themselves (`recordAuditEntry` in
+     * accounts/audit.ts, the queue, erasures). Not for public routes, because no one is authenticated there.
      */
     audit?: AuditedRoute | AuditAction | null
   }

@@ -2,17 +2,17 @@
 import type { NodeView } from './node.ts'
 import { getMainPool, listPoolsOfRegion, type RegionMap } from './region.ts'
 
-/** What is known about the nodes of a region. */
+/**
+ * The nodes of a region that send its mail. Nodes without sending IPs are left out, unless all nodes of the region are
+ * such nodes.
+ */
 export interface RegionNodes {
   region: string
   /** Names of the nodes that are alive. */
   alive: string[]
   /** Names of the nodes that are stopped or lost. */
   gone: string[]
-  /**
-   * When the last node that can send was seen, in Unix milliseconds; null while one is alive. Nodes without sending IPs
-   * count only if no node of the region has any.
-   */
+  /** When the last node was seen, in Unix milliseconds; null while one is alive. */
   lostAt: number | null
   /** The settings of the node that was seen last; null: its mail waits. */
   failover: NodeView['failover']
@@ -26,16 +26,16 @@ export function groupNodes(nodes: readonly KnownNode[]): RegionNodes[] {
     nodes.filter(({ region }) => region !== null),
     ({ region }) => region!,
   )
-  const all = [...groups].map(([region, own]): RegionNodes => {
+  const all = [...groups].map(([region, members]): RegionNodes => {
     const isGone = ({ state }: KnownNode): boolean => state === 'stopped' || state === 'lost'
-    const senders = own.filter(({ sources }) => sources.length > 0)
-    const deciding = senders.length > 0 ? senders : own
-    const [last] = deciding.toSorted((a, b) => (b.heartbeatAt ?? Infinity) - (a.heartbeatAt ?? Infinity))
+    const senders = members.filter(({ sources }) => sources.length > 0)
+    const own = senders.length > 0 ? senders : members
+    const [last] = own.toSorted((a, b) => (b.heartbeatAt ?? Infinity) - (a.heartbeatAt ?? Infinity))
     return {
       region,
       alive: own.filter((one) => !isGone(one)).map(({ name }) => name),
       gone: own.filter(isGone).map(({ name }) => name),
-      lostAt: deciding.every(isGone) ? last!.heartbeatAt : null,
+      lostAt: own.every(isGone) ? last!.heartbeatAt : null,
       failover: last!.failover,
     }
   })
@@ -50,7 +50,7 @@ export interface FailoverStart {
   lostAt: number
 }
 
-/** What has to change. */
+/** The changes to make. */
 export interface FailoverDecision {
   begin: FailoverStart[]
   /** Regions whose mail leaves from them again. */
@@ -73,7 +73,7 @@ export function decideFailovers(
 ): FailoverDecision {
   const groups = groupNodes(nodes)
   const isAlive = (region: string): boolean =>
-    groups.some((one) => one.region === region && one.lostAt === null)
+    groups.some((one) => one.region === region && one.alive.length > 0)
   const active = new Set(regions.failovers.map(({ region }) => region))
   const begin = groups.flatMap(({ region, lostAt, failover }): FailoverStart[] => {
     if (active.has(region) || lostAt === null || failover === null) return []

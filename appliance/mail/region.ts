@@ -35,7 +35,7 @@ export interface RegionMap {
 /** No pool has a region. */
 export const NO_REGIONS: RegionMap = { pools: [], failovers: [] }
 
-/** Returns the region of a pool; null if it has none. */
+/** Returns the region of a pool; null if the pool is in no region. */
 export const getPoolRegion = ({ pools }: Pick<RegionMap, 'pools'>, pool: string): string | null =>
   pools.find((one) => one.pool === pool)?.region ?? null
 
@@ -56,7 +56,7 @@ export const listRegions = ({ pools }: Pick<RegionMap, 'pools'>): string[] => [
 ]
 
 /**
- * Moves mail to the pool that its region asks for.
+ * Returns the pool that mail is sent from, given the pool of the assignments and the domain's region.
  * @param home the pool of the assignments, and whether an assignment names the domain or team, which decides alone
  * @param region the region of the domain; null: none
  */

@@ -1,6 +1,6 @@
 /**
  * Moves the queued mail of a region to another one when all nodes of the region are gone, and restores the region when a
- * node returns. The pure decision is in mail/failover.ts. Runs on one node, whose duty it is.
+ * node returns. The pure decision is in mail/failover.ts. Runs on the node that holds the duty.
  */
 import type { Clock } from '../clock/clock.ts'
 import { SYSTEM_ACTOR, toActorFields, type NewAuditEntry } from '../mail/audit.ts'
@@ -30,7 +30,7 @@ export interface FailoverDeps {
   onMoved: () => void
 }
 
-/** Interval between looks at the nodes, in milliseconds. */
+/** Interval between checks of the nodes, in milliseconds. */
 const EVERY = 5000
 /** Number of deliveries to examine in one step, as for other reroutes of the queue. */
 const STEP = 500

@@ -13,10 +13,10 @@ export const getOwnerRange = (owner: string) => ({
 })
 
 /**
- * Takes or renews a duty for `forMs` milliseconds. Succeeds if the duty is free or expired, if its owner is a run of the
- * same node, since only one run of a node can be alive, or if its owner's node is stopped, or lost: without a heartbeat
- * for `lostAfter` milliseconds. Returns the term, which increases with each change of owner, or null if another node
- * has the duty.
+ * Takes or renews a duty for `forMs` milliseconds. A duty can be taken if it is free or expired, or if its owner is a run
+ * of the same node, since only one run of a node can be alive. It can also be taken if its owner's node is stopped or
+ * lost (no heartbeat for `lostAfter` milliseconds). Returns the term, which increases with each change of owner, or null
+ * if another node has the duty.
  */
 async function takeDuty(
   db: Db,

@@ -43,9 +43,11 @@ export class LayeredBodies implements LargeMessageStore {
   }
 
   async sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number> {
-    let removed = 0
-    for (const one of this.#all) removed += await one.sweep(existing, stop)
-    return removed
+    // A place that fails must not keep the others from being swept.
+    const results = await Promise.allSettled(this.#all.map((one) => one.sweep(existing, stop)))
+    const failed = results.find((result) => result.status === 'rejected')
+    if (failed) throw failed.reason
+    return results.reduce((sum, result) => sum + (result.status === 'fulfilled' ? result.value : 0), 0)
   }
 
   close(): void {

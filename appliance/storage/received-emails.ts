@@ -22,7 +22,7 @@ export interface ReceivedEmail extends Omit<ReceivedMessage, 'rcptTo'> {
   bcc: string[]
   replyTo: string[]
   subject: string
-  /** The Message-ID with angle brackets; generated if the message has none. */
+  /** The Message-ID with angle brackets; generated if the message doesn't have one. */
   messageId: string
   attachments: AttachmentInfo[]
   authentication: Authentication

@@ -107,7 +107,7 @@ test.each(['postgres', 'sqlite'] as const)(
 )
 
 test(
-  'refuses large messages while the bucket is down, loses nothing, and continues by itself',
+  'while the bucket is down, large messages are refused and accepted ones wait until it responds again',
   MINUTES,
   async () => {
     const posthaste = await open('postgres')

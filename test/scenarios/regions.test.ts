@@ -154,7 +154,7 @@ test('mail leaves from the region of its domain, and from another one when the r
   await eventually(metrics).toEqual(
     expect.arrayContaining([...isSettled('ap', 'ap-northeast-1'), ...isSettled('eu', 'eu-west-1')]),
   )
-  // Tokyo is lost first, so whoever sees that Europe has been lost for long enough sees the same of Tokyo.
+  // Cut Tokyo first: once Europe's delay has passed, Tokyo's has passed, too, and Tokyo must still not fail over.
   await tokyo.cut()
   await europe.cut()
   const patient = await send('a@tokyo.test', 'Patient')

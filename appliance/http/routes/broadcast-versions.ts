@@ -1,7 +1,6 @@
-import type { FastifyRequest } from 'fastify'
 import * as api from '../../api/broadcast-versions.ts'
 import { presentRef, presentPage } from '../../api/shared.ts'
-import { getAuthorName, getCaller } from '../access.ts'
+import { getAuthorName, getObjectRef } from '../access.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { serve } from '../serve.ts'
 import { createBroadcastReader } from './broadcasts.ts'
@@ -9,23 +8,21 @@ import { createBroadcastReader } from './broadcasts.ts'
 /** Routes for the versions of drafts of broadcasts. */
 export function broadcastVersionRoutes(app: App, deps: HttpDeps): void {
   const { broadcasts } = deps
-  const named = (request: FastifyRequest & { params: { id: string } }) => ({
-    teamId: getCaller(request).teamId,
-    id: request.params.id,
-  })
   serve(app, api.listBroadcastVersions, {}, async (request) => {
-    const page = await broadcasts.listBroadcastVersions({ ...named(request), ...request.query })
+    const page = await broadcasts.listBroadcastVersions({ ...getObjectRef(request), ...request.query })
     return presentPage(page, api.presentBroadcastVersionSummary)
   })
   serve(app, api.getBroadcastVersion, {}, async (request) => {
     const { version_id: version } = request.params
-    return api.presentBroadcastVersion(await broadcasts.getBroadcastVersion({ ...named(request), version }))
+    return api.presentBroadcastVersion(
+      await broadcasts.getBroadcastVersion({ ...getObjectRef(request), version }),
+    )
   })
   const audit = { action: 'broadcast.update', read: createBroadcastReader(deps) } as const
   serve(app, api.restoreBroadcastVersion, { right: 'send', audit }, async (request) => {
     const { version_id: version } = request.params
     const about = { version, author: getAuthorName(request), edits: request.body?.edits }
-    await broadcasts.restoreBroadcastVersion({ ...named(request), ...about })
+    await broadcasts.restoreBroadcastVersion({ ...getObjectRef(request), ...about })
     return presentRef('broadcast', request.params.id)
   })
 }

@@ -5,9 +5,14 @@ import { presentDeleted, presentList } from '../../api/shared.ts'
 import { timestamp } from '../../api/timestamp.ts'
 import { readIdentity } from '../audit-reads.ts'
 import type { App, HttpDeps } from '../deps.ts'
-import { limitAttempts, requireSession, requireRecentProof, renewSessionCookie } from '../own-account.ts'
+import {
+  createNodeThrottle,
+  limitAttempts,
+  requireSession,
+  requireRecentProof,
+  renewSessionCookie,
+} from '../own-account.ts'
 import { MAX_UNAUTHENTICATED_BODY } from '../sign-in.ts'
-import { createThrottle } from '../../clock/throttle.ts'
 import { redirectToProvider } from './sign-in-providers.ts'
 
 /** Maximum number of attempts per minute of one person to link an account. */
@@ -15,8 +20,8 @@ const MOST_TRIES = 10
 const MINUTE = 60_000
 
 export function identityRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => string }): void {
-  const { providers, clock } = deps
-  const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
+  const { providers } = deps
+  const throttle = createNodeThrottle(deps, MOST_TRIES, MINUTE)
   const own = { right: 'none' } as const
 
   serve(app, api.listIdentities, own, async (request) => {

@@ -10,7 +10,7 @@ import { readInvitation } from '../audit-reads.ts'
 import { SESSION_COOKIE, readCookie } from '../cookies.ts'
 import type { App, HttpDeps } from '../deps.ts'
 import { createInvitationNotice as letter } from '../account-mail.ts'
-import { limitAttempts } from '../own-account.ts'
+import { createNodeThrottle, limitAttempts } from '../own-account.ts'
 import {
   limitUnauthenticated,
   getBrowser,
@@ -19,7 +19,6 @@ import {
   MAX_UNAUTHENTICATED_BODY,
 } from '../sign-in.ts'
 import type { SignInThrottle } from '../sign-in-throttle.ts'
-import { createThrottle } from '../../clock/throttle.ts'
 import { presentSession } from './session.ts'
 
 const MINUTE = 60_000
@@ -48,10 +47,10 @@ export function invitationRoutes(
 }
 
 function invitingRoutes(app: App, deps: HttpDeps, { origin }: { origin: () => string }): void {
-  const { sendNotice, config, clock } = deps
+  const { sendNotice, config } = deps
   const { members } = deps.accounts
-  const mails = createThrottle(clock, MOST_MAILS, MAILS_WINDOW)
-  const daily = createThrottle(clock, MOST_A_DAY, DAY)
+  const mails = createNodeThrottle(deps, MOST_MAILS, MAILS_WINDOW)
+  const daily = createNodeThrottle(deps, MOST_A_DAY, DAY)
   const inviting = { right: 'members' } as const
 
   serve(app, api.listInvitations, inviting, async (request) => {
@@ -92,8 +91,8 @@ const invitationLink = (origin: string, token: string): string => `${origin}/das
 
 /** Routes to accept an invitation without being signed in. */
 function acceptingRoutes(app: App, deps: HttpDeps, signIns: SignInThrottle): void {
-  const { accounts, clock } = deps
-  const throttle = createThrottle(clock, MOST_TRIES, MINUTE)
+  const { accounts } = deps
+  const throttle = createNodeThrottle(deps, MOST_TRIES, MINUTE)
   const publicly = { secretBody: true, audit: null } as const
 
   const viewed = { ...publicly, bodyLimit: MAX_UNAUTHENTICATED_BODY } as const

@@ -123,7 +123,7 @@ export class MessageBucket implements LargeMessageStore {
 
   /**
    * Removes objects of this data directory that no row refers to, and its probes. Their age is measured with the
-   * server's clock. Removes nothing if no row refers to any object: a database that is still being restored has none.
+   * server's clock. Removes nothing if no row refers to any object, because the database may be in the middle of a restore.
    */
   async sweep(existing: (ids: string[]) => Promise<string[]>, stop: () => boolean): Promise<number> {
     const { isServing, orphanMs = ORPHAN_MS } = this.#options

@@ -95,9 +95,9 @@ export async function openSession(client: Client, lock: DatabaseLock): Promise<v
 
 /**
  * Makes the planner use the indexes that the writing thread's statements are written for. The server plans a statement
- * once and keeps the plan: one from a time when the tables were nearly empty reads and sorts all of a queue, and under
- * serializable isolation, reading a whole table conflicts with every write of other nodes. Without `jit = off`, the server
- * would compile the statements whose penalized cost is high.
+ * once and keeps the plan. A plan made while the tables were nearly empty reads and sorts a whole queue. Under serializable
+ * isolation, reading a whole table also conflicts with every write of other nodes. `jit = off` prevents the server from
+ * compiling statements because of the added cost.
  */
 const USE_INDEXES = 'set enable_seqscan = off; set enable_sort = off; set jit = off'
 

@@ -81,3 +81,9 @@ test('after five wrong codes, only that user must wait for 15 minutes', async ()
   await clock.advance(900_000)
   expect(wrong.attempt(['me'])).toBe(0)
 })
+
+test('of five wrong codes, three nodes allow two each', async () => {
+  const wrong = createWrongCodeThrottle(createTestClock(), (limit) => Math.ceil(limit / 3))
+  for (let n = 0; n < 2; n++) expect(wrong.attempt(['me'])).toBe(0)
+  expect(wrong.attempt(['me'])).toBe(900)
+})

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { regionReadings } from '../../../appliance/alerts/regions.ts'
+import { regionReadings } from '../../../appliance/alerts/readings.ts'
 import { ALERT_LEVELS, decideAlerts } from '../../../appliance/mail/alert.ts'
 import type { NodeView } from '../../../appliance/mail/node.ts'
 import type { RegionMap } from '../../../appliance/mail/region.ts'
