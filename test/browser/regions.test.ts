@@ -50,7 +50,7 @@ test('pools are put in regions, and the preview shows which domains another regi
 
   await page.goto(at('/settings/nodes'))
   const regions = page.locator('section', { has: page.getByRole('heading', { name: 'Regions' }) })
-  await regions.getByText('If all its nodes are gone, its mail waits.').first().waitFor()
+  await regions.getByText('No node is in this region.').first().waitFor()
   await regions.getByRole('button', { name: 'Preview fail-over to eu-west-1' }).click()
   await regions.getByRole('status').getByText('192.0.2.9 (eu-west-1)').waitFor()
   await regions.getByRole('status').getByText(posthaste.domain).waitFor()
