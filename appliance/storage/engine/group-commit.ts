@@ -53,25 +53,13 @@ export function createGroupCommit(
       })
     }
     gathering.write()
-    rules.flush()
     return outcomes
-  }
-  const runAll = async (calls: Call[]): Promise<CallResult[]> => {
-    try {
-      return await together(calls)
-    } catch (error) {
-      if (!db.inTransaction || rules.isConflict(error)) throw error
-      rollback.run()
-      gathering.forget()
-      begin.run()
-      return apart(calls)
-    }
   }
 
   const once = async (calls: Call[], mayConflict: boolean): Promise<Batch | 'conflict'> => {
     let committing = false
-    gathering.grouped = true
-    try {
+    const commitAll = async (runAll: typeof together): Promise<Batch> => {
+      committing = false
       begin.run()
       const outcomes = await runAll(calls)
       committing = true
@@ -79,6 +67,18 @@ export function createGroupCommit(
       commit.run()
       crashAtCommit(calls, 'after')
       return { outcomes, committed: true }
+    }
+    const isOfCall = (error: unknown): boolean =>
+      committing ? rules.isOfCall(error) : db.inTransaction && !rules.isConflict(error)
+
+    gathering.grouped = true
+    try {
+      return await commitAll(together).catch((error: unknown) => {
+        if (!isOfCall(error)) throw error
+        endTransaction(db, rollback)
+        gathering.forget()
+        return commitAll(apart)
+      })
     } catch (error) {
       endTransaction(db, rollback)
       gathering.forget()
@@ -120,15 +120,15 @@ export interface CommitRules {
   pack: typeof toFailure
   /** Whether the whole transaction must run again, because another one changed data that it had read. */
   isConflict(error: unknown): boolean
-  /** Sends delayed statements, so that failures happen before the commit. */
-  flush(): void
+  /** Whether an error of the commit came from a delayed statement of one of the calls, so that the others may succeed. */
+  isOfCall(error: unknown): boolean
 }
 
 const SQLITE: CommitRules = {
   begin: 'begin immediate',
   pack: toFailure,
   isConflict: () => false,
-  flush: () => undefined,
+  isOfCall: () => false,
 }
 
 /** Maximum number of attempts for a conflicting batch, and maximum pause after the first attempt, in milliseconds. */

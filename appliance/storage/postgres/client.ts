@@ -50,22 +50,27 @@ function tlsOf({ url, tls }: Pick<PostgresTarget, 'url' | 'tls'>): pg.ClientConf
 }
 
 /**
- * Connects to the server, or to the one of several that takes writes. Rejects with an error of the server or the
- * network.
+ * Connects to the server, or to the one of several that takes writes. `pipeline`: send each statement at once, without
+ * waiting for the results of earlier ones. Rejects with an error of the server or the network.
  */
-export async function connect(target: PostgresTarget): Promise<Client> {
+export async function connect(target: PostgresTarget, options: { pipeline?: boolean } = {}): Promise<Client> {
   const { url, others = [], tls } = target
-  if (others.length === 0) return connectTo({ url, tls })
+  const open = (one: Pick<PostgresTarget, 'url' | 'tls'>) => connectTo(one, options)
+  if (others.length === 0) return open({ url, tls })
   return choosePrimary(
     [url, ...others].map((one) => ({ url: one, tls })),
     target,
-    connectTo,
+    open,
   )
 }
 
-async function connectTo(target: Pick<PostgresTarget, 'url' | 'tls'>): Promise<Client> {
+async function connectTo(
+  target: Pick<PostgresTarget, 'url' | 'tls'>,
+  { pipeline = false }: { pipeline?: boolean },
+): Promise<Client> {
   const client = Object.assign(
     new pg.Client({
+      pipeline,
       connectionString: target.url,
       ssl: tlsOf(target),
       application_name: 'posthaste',

@@ -9,10 +9,10 @@ import {
 import type { Engine, Connection, Statement } from '../connection.ts'
 import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from 'node:worker_threads'
 import type { CommitRules } from '../engine/group-commit.ts'
-import { isConflict, toPostgresFailure, PostgresError } from './failures.ts'
+import { isConflict, isOfStatement, toPostgresFailure, PostgresError } from './failures.ts'
 import { KnownReads } from './read-cache.ts'
 import { PendingInserts, type Reference } from './pending.ts'
-import { type BoundStatement, bindValues, translateStatement } from './texts.ts'
+import { type BoundStatement, bindValues, type InsertTemplate, translateStatement } from './texts.ts'
 import type { PostgresTarget } from './client.ts'
 import type {
   StatementResult,
@@ -28,15 +28,24 @@ const MOST_MS = 180_000
 /** Maximum number of prepared texts. Lists of parameters produce many different texts. */
 const MOST_PREPARED = 1000
 
+/** The result of a statement that changes no row. */
+const NOTHING: Done = { rows: [], changes: 0, command: '' }
+
 const REFERENCES = `select c.relname as child, p.relname as parent from pg_constraint k
   join pg_class c on c.oid = k.conrelid join pg_class p on p.oid = k.confrelid where k.contype = 'f'`
 
 type Row = Record<string, unknown>
-type Done = Extract<StatementResult, { rows: unknown }>
+type Sent = Pick<BoundStatement, 'text' | 'values'>
+interface Done {
+  rows: Row[]
+  changes: number
+  command: string
+}
 
 /**
- * A connection that delays plain inserts and combines inserts into the same table. They are sent before a statement that
- * names the table, and before the commit.
+ * A connection that delays statements whose result isn't needed, so that they are sent together with the next one whose
+ * result is, or before the commit. Plain inserts into the same table are also combined, and are sent before a statement
+ * that names the table.
  */
 export class PostgresConnection implements Connection {
   readonly engine = 'postgres'
@@ -46,16 +55,22 @@ export class PostgresConnection implements Connection {
   readonly #answered = new Int32Array(new SharedArrayBuffer(4))
   readonly #names = new Map<string, string>()
   readonly #pending = new PendingInserts()
+  /** The delayed BEGIN of the transaction. */
+  #begin: OutgoingStatement | undefined
+  /** The other delayed statements in their order. They come before the pending inserts. */
+  #delayed: Sent[] = []
   readonly #known = new KnownReads()
   #lastId = 0
   /** Number of statements sent so far. */
   sent = 0
+  /** Number of times that the thread has waited for the server so far. */
+  waits = 0
   /** Transactions are serializable, so data that a transaction has read can't have changed when it commits. */
   readonly rules: CommitRules = {
     begin: 'begin isolation level serializable',
     pack: toPostgresFailure,
     isConflict,
-    flush: () => this.#flush(undefined),
+    isOfCall: isOfStatement,
   }
 
   /** @param lock which other processes may use the database */
@@ -94,22 +109,39 @@ export class PostgresConnection implements Connection {
   }
 
   #runNow(bound: BoundStatement): Done {
-    if (bound.control === 'rollback') this.#pending.forget()
-    else this.#flush(bound.control === 'commit' ? undefined : bound.text)
-    const done = this.#ask([bound])
-    if (bound.control === 'begin') this.inTransaction = true
-    if (bound.text === 'commit' || bound.text === 'rollback') this.inTransaction = false
+    const { control, text } = bound
+    if (control === 'begin') return this.#beginLater(bound)
+    if (control === 'rollback') this.#forget()
+    if (text === 'rollback' && this.#begin) return this.#end()
+    const done = this.#ask(bound, control === 'commit' ? undefined : text)
+    if (text === 'commit' || text === 'rollback') this.#end()
     // PostgreSQL answers a commit with ROLLBACK if a statement of the transaction failed.
-    if (bound.text === 'commit' && done.command === 'ROLLBACK')
+    if (text === 'commit' && done.command === 'ROLLBACK')
       throw new PostgresError({ message: 'the transaction was rolled back', code: '25P02' })
     return done
+  }
+
+  #beginLater(bound: BoundStatement): Done {
+    this.#begin = this.#toSent(bound)
+    this.inTransaction = true
+    return NOTHING
+  }
+
+  #end(): Done {
+    this.#begin = undefined
+    this.inTransaction = false
+    return NOTHING
+  }
+
+  #forget(): void {
+    this.#pending.forget()
+    this.#delayed = []
   }
 
   /** Runs a statement in PostgreSQL's own syntax. */
   query(text: string, values: readonly unknown[]): Done {
     this.#known.heed(text)
-    this.#flush(undefined)
-    return this.#ask([{ text, values: [...values] }])
+    return this.#ask({ text, values: [...values] }, undefined)
   }
 
   /** Reads the foreign keys, which determine the order of delayed inserts. Call it when the schema is up to date. */
@@ -123,14 +155,18 @@ export class PostgresConnection implements Connection {
     this.#send([{ name: undefined, text, values: [] }])
   }
 
-  /** Delays an insert. Reading the number of changed rows sends it. */
+  /** Delays a statement. Reading the number of changed rows sends it. */
   later(bound: BoundStatement): { changes: number } {
-    if (!this.inTransaction || !bound.insert) {
+    if (!this.inTransaction || bound.control !== undefined || bound.text.startsWith('savepoint')) {
       const { changes } = this.run(bound)
       return { changes }
     }
     this.#known.heed(bound.text)
-    const ticket = this.#pending.add(bound.insert, bound.values)
+    return bound.insert ? this.#insertLater(bound, bound.insert) : this.#changeLater(bound)
+  }
+
+  #insertLater(bound: BoundStatement, insert: InsertTemplate): { changes: number } {
+    const ticket = this.#pending.add(insert, bound.values)
     const alone = (): number => {
       if (!this.#pending.takeBack(ticket)) return 1
       return this.run(bound).changes
@@ -138,6 +174,22 @@ export class PostgresConnection implements Connection {
     return {
       get changes() {
         return alone()
+      },
+    }
+  }
+
+  #changeLater(bound: BoundStatement): { changes: number } {
+    const one: Sent = { text: bound.text, values: bound.values }
+    this.#delayed.push(...this.#pending.take(bound.text), one)
+    const changed = (): number => {
+      // Each caller that reads the number does so at once, so the statement is still the last delayed one.
+      if (this.#delayed.at(-1) !== one) throw new Error('The statement was already sent.')
+      this.#delayed.pop()
+      return this.#ask(one, one.text).changes
+    }
+    return {
+      get changes() {
+        return changed()
       },
     }
   }
@@ -150,36 +202,42 @@ export class PostgresConnection implements Connection {
     this.#port.close()
   }
 
-  /** Sends the inserts that a statement may depend on; undefined sends all. */
-  #flush(before: string | undefined): void {
-    const ready = this.#pending.take(before)
-    if (ready.length > 0) this.#ask(ready)
+  /** Sends a statement after those that it may depend on. `before`: the text to look for; undefined sends all inserts. */
+  #ask(one: Sent, before: string | undefined): Done {
+    return this.#send([...this.#takeDelayed(before), one].map((each) => this.#toSent(each)))
   }
 
-  #ask(bound: Pick<BoundStatement, 'text' | 'values'>[]): Done {
-    return this.#send(
-      bound.map(({ text, values }): OutgoingStatement => ({ name: this.#nameOf(text), text, values })),
-    )
+  #takeDelayed(before: string | undefined): Sent[] {
+    const delayed = [...this.#delayed, ...this.#pending.take(before)]
+    this.#delayed = []
+    return delayed
+  }
+
+  #toSent({ text, values }: Sent): OutgoingStatement {
+    return { name: this.#nameOf(text), text, values }
   }
 
   #send(sent: OutgoingStatement[]): Done {
-    this.sent += sent.length
+    const begin = this.#begin
+    const within = this.inTransaction && !begin
+    this.#begin = undefined
+    this.sent += sent.length + (begin ? 1 : 0)
+    this.waits += 1
     Atomics.store(this.#answered, 0, 0)
-    const request: StatementRequest = { id: ++this.#lastId, sent, within: this.inTransaction }
+    const request: StatementRequest = { id: ++this.#lastId, begin, sent, within }
     this.#port.postMessage(request)
     const answer = this.#answerTo(request.id)
-    if (!('error' in answer)) return answer
-    if (!answer.connected) this.#abandon()
-    throw new PostgresError(answer.error)
+    if ('error' in answer) {
+      if (!answer.open) this.#abandon()
+      throw new PostgresError(answer.error)
+    }
+    return { ...answer, changes: answer.changes.at(-1)! }
   }
 
-  /**
-   * Ends a transaction whose connection was lost. Drops its delayed inserts, so that they don't become part of the next
-   * one.
-   */
+  /** Drops what is delayed by a transaction that has ended, so that it doesn't become part of the next one. */
   #abandon(): void {
     this.inTransaction = false
-    this.#pending.forget()
+    this.#forget()
   }
 
   /** Waits for the answer to a request. Skips late answers to requests that timed out. */

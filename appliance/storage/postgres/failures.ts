@@ -84,6 +84,10 @@ export const isConflict = (error: unknown): boolean =>
   error instanceof PostgresError &&
   (error.code === '40001' || error.code === '40P01' || isOutdatedPlan(error))
 
+/** Reports whether the error is about the statement or its values, and not about the server or the network. */
+export const isOfStatement = (error: unknown): boolean =>
+  error instanceof PostgresError && /^(0A|2[123]|42|54)/.test(error.code ?? '')
+
 const FULL = /^53100$/
 /**
  * Codes of errors that may be temporary. They are about servers that Posthaste refuses, the network, access, conflicts,

@@ -17,15 +17,20 @@ export interface OutgoingStatement {
 }
 
 /**
- * The result of the last statement, or the error of the first one that failed. The statements after that one weren't sent.
+ * The rows of the last statement and the number of rows that each one changed, or the error of the first one that failed.
+ * `open`: whether the transaction is still open after the error, so that it must be rolled back.
  */
 export type StatementResult =
-  | { rows: Record<string, unknown>[]; changes: number; command: string }
-  | { error: ServerError; connected: boolean }
+  | { rows: Record<string, unknown>[]; changes: number[]; command: string }
+  | { error: ServerError; open: boolean }
 
-/** Statements to send. `within`: a transaction is open, so they can't be sent on a new connection. */
+/**
+ * Statements to send at once. `begin`: the statement that begins their transaction. `within`: a transaction is open, so
+ * they can't be sent on a new connection.
+ */
 export interface StatementRequest {
   id: number
+  begin: OutgoingStatement | undefined
   sent: OutgoingStatement[]
   within: boolean
 }
@@ -43,7 +48,7 @@ let client: Client | undefined
 let last = Promise.resolve()
 
 async function connected(): Promise<Client> {
-  const opened = await connect(target)
+  const opened = await connect(target, { pipeline: true })
   try {
     await openSession(opened, lock)
     return opened
@@ -53,22 +58,33 @@ async function connected(): Promise<Client> {
   }
 }
 
-async function run({ sent, within }: StatementRequest): Promise<StatementResult> {
+/**
+ * Sends statements without waiting for one before sending the next. Within a transaction, the server refuses those after
+ * one that failed. Waits for `begin`, because without it, each of the others would be its own transaction.
+ */
+async function run({ begin, sent, within }: StatementRequest): Promise<StatementResult> {
+  let open = within
   try {
     if (client?.lost !== false) {
       if (within) throw Object.assign(new Error('the connection was lost'), { code: 'ECONNRESET' })
       client = await connected()
     }
-    let answer: StatementResult = { rows: [], changes: 0, command: '' }
-    for (const one of sent) {
-      const { rows, rowCount, command } = await client.query<Record<string, unknown>>(one)
-      answer = { rows, changes: rowCount ?? 0, command }
+    const on = client
+    if (begin) {
+      await on.query(begin)
+      open = true
     }
-    return answer
+    const settled = await Promise.allSettled(sent.map((one) => on.query<Record<string, unknown>>(one)))
+    const done = settled.map((one) => {
+      if (one.status === 'rejected') throw one.reason
+      return one.value
+    })
+    const { rows, command } = done.at(-1)!
+    return { rows, changes: done.map(({ rowCount }) => rowCount ?? 0), command }
   } catch (error) {
     if (client && isOutdatedPlan(error)) closeClient(client)
     else if (client) closeIfUnusable(client, error)
-    return { error: toServerError(error), connected: client?.lost === false }
+    return { error: toServerError(error), open: open && client?.lost === false }
   }
 }
 

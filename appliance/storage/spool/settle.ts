@@ -157,14 +157,17 @@ interface Owned {
   team_id: string
   email_id: string
   provider: string
+  domain_id: string | null
+  broadcast_id: string | null
 }
 
 /** Part of `settle`: stores the result of a delivery if the owner still leases it. */
 function createEnd(
   db: Connection,
 ): (change: DeliveryChange, owner: string, now: number) => Owned | undefined {
-  const owned =
-    'where id = ? and expires_at is not null and lease_owner = ? returning team_id, email_id, provider'
+  const owned = `where id = ? and expires_at is not null and lease_owner = ? returning team_id, email_id, provider,
+     (select domain_id from emails where emails.id = deliveries.email_id) as domain_id,
+     (select broadcast_id from emails where emails.id = deliveries.email_id) as broadcast_id`
   const finish = db.prepare<unknown[], Owned>(
     `update deliveries set state = ?, cause = ?, updated_at = ?, ${FINAL_QUEUE_COLUMNS_SQL} ${owned}`,
   )
@@ -196,23 +199,19 @@ function createSettle(db: Connection): (args: SettleArgs, now: number) => { lost
   const owe = createDueReportRecorder(db)
   const heedBounce = createBounceSuppressor(db)
   const complain = createComplaintRecorder(db)
-  const updateEmail = db.prepare<[string, string], { domainId: string; broadcastId: string | null }>(
-    'update emails set last_event = ? where id = ? returning domain_id as "domainId", broadcast_id as "broadcastId"',
-  )
+  const updateEmail = db.prepare('update emails set last_event = ? where id = ?')
 
   /** Records the events. The last event of an email becomes its `last_event`. */
   const tell = (settled: readonly Settled[], now: number): void => {
     const told = settled.flatMap(({ change: { deliveryId, event }, owned }) =>
-      event
-        ? [{ ...event, deliveryId, emailId: owned.email_id, teamId: owned.team_id, provider: owned.provider }]
-        : [],
+      event ? [{ deliveryId, event, owned }] : [],
     )
-    const words = new Map(told.map(({ emailId, type }) => [emailId, toLastEvent(type)]))
-    const emails = new Map([...words].map(([id, word]) => [id, updateEmail.get(word, id)]))
+    const words = new Map(told.map(({ event, owned }) => [owned.email_id, toLastEvent(event.type)]))
+    for (const [id, word] of words) updateEmail.run(word, id)
     recordEvents(
-      told.map(({ provider, ...event }) => ({
-        event: { ...event, createdAt: now },
-        under: { domainId: '', broadcastId: null, ...emails.get(event.emailId), provider },
+      told.map(({ deliveryId, event, owned }) => ({
+        event: { ...event, deliveryId, emailId: owned.email_id, teamId: owned.team_id, createdAt: now },
+        under: { domainId: owned.domain_id ?? '', broadcastId: owned.broadcast_id, provider: owned.provider },
       })),
     )
   }

@@ -49,15 +49,21 @@ describe('PostgreSQL statements', () => {
     const { message, ...email } = newEmail(teamId, [recipient])
     return { ...email, body: message, size: message.length }
   }
-  /** Returns the statements of one commit of several calls, including begin and commit. */
-  async function statements(run: (n: number) => unknown, calls: number): Promise<number> {
-    const before = db.sent
+  /**
+   * Returns the number of statements of one commit of several calls, including begin and commit, and how often the thread
+   * waited for the server.
+   */
+  async function statements(
+    run: (n: number) => unknown,
+    calls: number,
+  ): Promise<{ sent: number; waits: number }> {
+    const before = { sent: db.sent, waits: db.waits }
     const commit = createGroupCommit(db, ({ id }) => run(id), db.rules)
     const { outcomes } = await commit(
       Array.from({ length: calls }, (_, id) => ({ id, method: '', args: {}, now: T0 })),
     )
     expect(outcomes.filter((outcome) => 'failure' in outcome)).toEqual([])
-    return db.sent - before
+    return { sent: db.sent - before.sent, waits: db.waits - before.waits }
   }
 
   test('statements are batched across calls, and shared lookups run once', async () => {
@@ -65,8 +71,8 @@ describe('PostgreSQL statements', () => {
     const accept = (n: number) => put({ emails: [stored(`a${n}@x.example`)], receipt: null, quota: null }, T0)
     // Each call asks whether its address is suppressed. The team's erasures, the hold rules and the provider are asked
     // for once. Emails, messages and deliveries take one statement each for 64 calls.
-    expect(await statements(accept, 1)).toBe(2 + 4 + 3)
-    expect(await statements(accept, 64)).toBe(2 + 3 + 64 + 3)
+    expect(await statements(accept, 1)).toEqual({ sent: 2 + 4 + 3, waits: 4 + 1 })
+    expect(await statements(accept, 64)).toEqual({ sent: 2 + 3 + 64 + 3, waits: 3 + 64 + 1 })
   })
 
   test('statements of a batch see the changes of earlier calls in the batch', async () => {
@@ -92,6 +98,7 @@ describe('PostgreSQL statements', () => {
     )
     const [first] = own.query('select pg_backend_pid() as pid', []).rows
     own.prepare('begin').run()
+    own.prepare('select 1').all()
     rule.run('lost', 'x.example')
     db.query('select pg_terminate_backend($1)', [first!.pid])
     expect(() => own.prepare('select 1').all()).toThrow(/administrator|was lost/)
@@ -107,9 +114,10 @@ describe('PostgreSQL statements', () => {
 
   test('the number of statements of a lease does not grow with its size, except for event rows', async () => {
     const lease = methodsByNoun.leasing.prepared.lease(db)
-    const counts: number[] = []
+    const counts: { sent: number; waits: number }[] = []
     for (const limit of [1, 16, 48]) counts.push(await statements(() => lease(leaseArgs({ limit }), T0), 1))
-    expect(counts).toEqual([10, 10, 12])
+    expect(counts.map(({ sent }) => sent)).toEqual([10, 10, 12])
+    expect(counts.map(({ waits }) => waits)).toEqual([6, 6, 6])
   })
 
   test('statements that settle delivered emails are batched', async () => {
@@ -132,8 +140,9 @@ describe('PostgreSQL statements', () => {
       expect(settle({ owner: 'two', attempt: newAttempt(email, [id]), changes }, T0)).toEqual({ lost: [] })
     }
     // Each updates its delivery and its email. Attempts, events and metrics take one statement each for 16 calls.
-    expect(await statements(() => end(emails[16]!), 1)).toBe(2 + 2 + 3)
-    expect(await statements((n) => end(emails[n]!), 16)).toBe(2 + 16 * 2 + 3)
+    // Only the update of a delivery has a result to wait for.
+    expect(await statements(() => end(emails[16]!), 1)).toEqual({ sent: 2 + 2 + 3, waits: 1 + 1 })
+    expect(await statements((n) => end(emails[n]!), 16)).toEqual({ sent: 2 + 16 * 2 + 3, waits: 16 + 1 })
   })
 
   test('statements for an email to a suppressed address are batched with those before it', async () => {
@@ -156,7 +165,44 @@ describe('PostgreSQL statements', () => {
       () => put({ emails: [refused], receipt: null, quota: null }, T0),
     ]
     // If an event came before its email, the calls would run again one by one: 35 statements.
-    expect(await statements((n) => calls[n]!(), 2)).toBe(15)
+    expect((await statements((n) => calls[n]!(), 2)).sent).toBe(15)
+  })
+
+  test('a delayed statement that fails undoes only its own call', async () => {
+    const rule = db.prepare(
+      'insert into hold_rules (id, team_id, domain, provider, tag_name, tag_value, created_at) values (?, null, ?, null, null, null, 0)',
+    )
+    const touch = db.prepare('update hold_rules set created_at = ? where id = ?')
+    const calls = [
+      () => rule.run('first', 'x.example'),
+      () => touch.run('no number', 'first'),
+      () => rule.run('last', 'y.example'),
+    ]
+    const commit = createGroupCommit(db, ({ id }) => void calls[id]!(), db.rules)
+    const { outcomes, committed } = await commit(
+      calls.map((_, id) => ({ id, method: '', args: {}, now: T0 })),
+    )
+    expect(committed).toBe(true)
+    expect(outcomes.map((one) => ('failure' in one ? one.failure.code : 'done'))).toEqual([
+      'done',
+      '22P02',
+      'done',
+    ])
+    expect(db.query('select id, created_at from hold_rules order by id', []).rows).toEqual([
+      { id: 'first', created_at: 0 },
+      { id: 'last', created_at: 0 },
+    ])
+    db.prepare('delete from hold_rules').run()
+  })
+
+  test('after a transaction without statements was rolled back, a statement is its own transaction', () => {
+    db.prepare('begin').run()
+    db.prepare('rollback').run()
+    expect(db.inTransaction).toBe(false)
+    db.prepare('update teams set name = ?').run('renamed')
+    const other = new PostgresConnection({ url })
+    expect(other.query('select name from teams', []).rows).toEqual([{ name: 'renamed' }])
+    other.close()
   })
 })
 
