@@ -97,13 +97,15 @@ class Pool implements Connections {
   }
 
   async converse(call: ConversationRequest, recorder: Recorder): Promise<ConversationResult> {
-    const lane = this.#laneOf(call.lane.key)
+    let lane = this.#laneOf(call.lane.key)
     const suits = (kept: IdleConnection) => serves(kept, call, this.#clock.now())
     let way = await lane.way(suits, call.lane, call.until)
     if (typeof way === 'object') {
       const said = await this.#again(way, call, recorder, lane)
       // No server has seen the message. On a new connection this can't happen again.
       if (said) return said
+      // The lane was removed if this was its only connection.
+      lane = this.#laneOf(call.lane.key)
       way = await lane.way(() => false, call.lane, call.until)
     }
     return way === 'new' ? this.#anew(call, recorder, lane) : failed(call, noRoom(call), null)
@@ -138,11 +140,12 @@ class Pool implements Connections {
   }
 
   #laneOf(key: string): LaneSockets {
-    let lane = this.#lanes.get(key)
-    if (!lane) {
-      lane = new LaneSockets(this.#clock, () => this.#lanes.delete(key))
-      this.#lanes.set(key, lane)
-    }
+    const known = this.#lanes.get(key)
+    if (known) return known
+    const lane = new LaneSockets(this.#clock, () => {
+      if (this.#lanes.get(key) === lane) this.#lanes.delete(key)
+    })
+    this.#lanes.set(key, lane)
     return lane
   }
 

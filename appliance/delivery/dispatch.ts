@@ -280,8 +280,10 @@ class Dispatching implements Dispatcher {
         this.#leases.returnLater(batch)
         return
       }
-      // The result wasn't stored. The lease expires, and the delivery is retried at the time already stored.
-      log.error({ email_id: emailId, err: error }, 'could not settle an attempt')
+      // No result was stored. The lease expires, and the delivery is retried at the time already stored.
+      const didBegin = !(error instanceof NotSentError)
+      const err = didBegin ? error : error.cause
+      log.error({ email_id: emailId, err }, `could not ${didBegin ? 'settle' : 'begin'} an attempt`)
     } finally {
       placed()
       const waited = tried?.settled() ?? true

@@ -37,6 +37,8 @@ export interface Lane {
 
 /** How long after a change the lanes are saved, all at once, in milliseconds. */
 const SAVE_MS = 1000
+/** How long after a failure they are saved again, in milliseconds. */
+const RETRY_MS = 10_000
 /** Time after which stateless lanes of providers outside the table are dropped, in milliseconds. */
 const IDLE_MS = 600_000
 
@@ -104,7 +106,11 @@ export class LaneMemory {
   touch(lane: Lane): void {
     lane.usedAt = this.#deps.clock.now()
     this.#dirty.add(lane)
-    if (!this.#stopped) this.#cancelTimer ??= this.#deps.clock.after(SAVE_MS, () => void this.#saveLater())
+    this.#saveIn(SAVE_MS)
+  }
+
+  #saveIn(ms: number): void {
+    if (!this.#stopped) this.#cancelTimer ??= this.#deps.clock.after(ms, () => void this.#saveLater())
   }
 
   /** Adds a conversation to the day's counts. */
@@ -144,17 +150,37 @@ export class LaneMemory {
       const { storage, clock } = this.#deps
       const now = clock.now()
       this.#read(await storage.listLanes({}, now))
-      const lanes = [...this.#dirty]
-        .filter((lane) => this.#isWorthSaving(lane))
-        .map((lane) => recordOf(lane, this.#deps.providers().get(lane.provider).name, now))
-      const days = [...this.#days.values()]
-      this.#dirty.clear()
-      this.#days.clear()
-      if (lanes.length > 0) await storage.saveLanes({ lanes }, now)
-      for (const { source, provider } of lanes) this.#written.set(keyOf(source, provider), now)
-      if (days.length > 0) await storage.addLaneDays({ days }, now)
+      await this.#saveLanes(now)
+      await this.#saveDays(now)
       this.#forgetIdle(now)
     })
+  }
+
+  async #saveLanes(now: number): Promise<void> {
+    const dirty = [...this.#dirty]
+    const lanes = dirty
+      .filter((lane) => this.#isWorthSaving(lane))
+      .map((lane) => recordOf(lane, this.#deps.providers().get(lane.provider).name, now))
+    this.#dirty.clear()
+    try {
+      if (lanes.length > 0) await this.#deps.storage.saveLanes({ lanes }, now)
+    } catch (error) {
+      for (const lane of dirty) this.#dirty.add(lane)
+      throw error
+    }
+    for (const { source, provider } of lanes) this.#written.set(keyOf(source, provider), now)
+  }
+
+  async #saveDays(now: number): Promise<void> {
+    const days = [...this.#days]
+    this.#days.clear()
+    if (days.length === 0) return
+    try {
+      await this.#deps.storage.addLaneDays({ days: days.map(([, counted]) => counted) }, now)
+    } catch (error) {
+      for (const [key, counted] of days) this.#days.set(key, sumOf(counted, this.#days.get(key)))
+      throw error
+    }
   }
 
   /** Saves once more and stops saving automatically. */
@@ -169,8 +195,9 @@ export class LaneMemory {
     try {
       await this.save()
     } catch (error) {
-      // The next conversation saves again; until then, lanes work from memory.
-      this.#deps.log.error({ err: error }, 'could not save the state of the lanes')
+      // Until then, lanes work from memory. A paused lane has no conversation that would save it.
+      this.#deps.log.error({ err: error }, 'could not save the state of the lanes; will retry')
+      this.#saveIn(RETRY_MS)
     }
   }
 
@@ -213,6 +240,15 @@ export class LaneMemory {
     }
   }
 }
+
+/** Adds up the counts of one lane and day. */
+const sumOf = (one: LaneDay, other: LaneDay | undefined): LaneDay => ({
+  ...one,
+  sent: one.sent + (other?.sent ?? 0),
+  delivered: one.delivered + (other?.delivered ?? 0),
+  deferred: one.deferred + (other?.deferred ?? 0),
+  bounced: one.bounced + (other?.bounced ?? 0),
+})
 
 const keyOf = (source: string, provider: string): string => `${source} ${provider}`
 

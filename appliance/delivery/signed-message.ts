@@ -3,7 +3,7 @@ import type { SigningIdentity } from '../mail/transcript.ts'
 import { encodeHeader } from '../mime/encode-header.ts'
 import { convertToSevenBit } from '../mime/seven-bit.ts'
 import type { Signer } from '../signing/signing.ts'
-import type { LeasedDelivery, Storage } from '../storage/storage.ts'
+import { type LeasedDelivery, MissingMessage, type Storage } from '../storage/storage.ts'
 import { type PreparedMessage, prepareMessage, updateDate, convertToCrlf } from './message.ts'
 import type { Failure } from './outcome.ts'
 import { resolveTlsPreference, type TlsPreference } from './policy/policy.ts'
@@ -38,11 +38,13 @@ export async function signMessage(
   const { emailId, domainId, teamId, returnPath, scheduledAt } = delivery
   const now = clock.now()
   const [message, domain, keys] = await Promise.all([
-    storage.getMessage({ emailId }, now),
+    storage.getMessage({ emailId }, now).catch(onlyMissing),
     storage.getDomain({ teamId, id: domainId }, now),
     storage.signingKeys({ domainId }, now),
   ])
   if (!message) return failed('gone', 'The message is no longer stored, so it cannot be delivered.')
+  // The mail waits until someone restores the file or object, or until it expires.
+  if (message instanceof MissingMessage) return failed('internal', message.message)
   if (!domain) return failed('gone', 'The sending domain was removed before delivery.')
   if (keys.length === 0)
     return failed('gone', `The domain ${domain.name} has no active DKIM key to sign with.`)
@@ -67,6 +69,12 @@ export async function signMessage(
     const why = error instanceof Error ? error.message : String(error)
     return failed('internal', `The message could not be signed with the DKIM keys of ${domain.name}: ${why}`)
   }
+}
+
+/** Returns the error that a message's bytes are missing. Throws any other. */
+function onlyMissing(error: unknown): MissingMessage {
+  if (error instanceof MissingMessage) return error
+  throw error
 }
 
 /** Returns a function that converts the message on first use, and only once, because hardly any server needs this. */

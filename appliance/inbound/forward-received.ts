@@ -9,7 +9,7 @@ import { parseMailbox, type Mailbox } from '../mail/address.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { getAllValues, splitHeader } from '../mime/entity.ts'
 import type { MimeReader } from '../mime/mime.ts'
-import type { ForwardResult, ReceivedEmail, Storage } from '../storage/storage.ts'
+import { type ForwardResult, MissingMessage, type ReceivedEmail, type Storage } from '../storage/storage.ts'
 import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
@@ -60,7 +60,8 @@ async function forward(
   permit: () => boolean,
 ): Promise<ForwardResult> {
   const email = await storage.getReceivedEmail({ teamId, id }, clock.now())
-  const bytes = email && (await storage.getReceivedSource({ teamId, id }, clock.now()))
+  const bytes = email && (await storage.getReceivedSource({ teamId, id }, clock.now()).catch(onlyMissing))
+  if (bytes instanceof MissingMessage) return skipped(bytes.message)
   const mailbox = parseMailbox(to)
   if (!email || !bytes || !mailbox)
     return skipped('The domain keeps no content, so there is nothing to forward.')
@@ -77,6 +78,12 @@ async function forward(
     if (error instanceof Refusal && !PASSING.has(error.key)) return skipped(error.message)
     throw error
   }
+}
+
+/** Returns the error that a message's bytes are missing. Throws any other. */
+function onlyMissing(error: unknown): MissingMessage {
+  if (error instanceof MissingMessage) return error
+  throw error
 }
 
 /**

@@ -79,21 +79,27 @@ export function splitMultipart(
   boundary: string,
   most: number,
 ): MultipartParts {
-  const delimiter = Buffer.from(`--${boundary}`, 'latin1')
+  // Neither the search nor its cost may go beyond the range: a message may have many parts without their delimiter.
+  const within = bytes.subarray(0, end)
+  // A needle that begins with CR is found faster among lines of hyphens.
+  const needle = Buffer.from(`\r\n--${boundary}`, 'latin1')
+  const length = needle.length - 2
+  const find = (from: number): number => {
+    const at = within.indexOf(needle, from)
+    return at < 0 ? -1 : at + 2
+  }
   const parts: Range[] = []
   let open = -1
-  for (let at = bytes.indexOf(delimiter, start); at >= 0 && at < end;) {
-    const rest = at + delimiter.length
-    const lineEnd = bytes.indexOf('\r\n', rest)
-    const line = bytes.toString('latin1', rest, Math.min(lineEnd < 0 ? end : lineEnd, rest + 100, end))
-    const begins = at === start || (bytes[at - 1] === 10 && bytes[at - 2] === 13)
+  let at = within.subarray(start, start + length).equals(needle.subarray(2)) ? start : find(start)
+  for (; at >= 0; at = find(at + length)) {
+    const rest = at + length
+    const lineEnd = within.indexOf('\r\n', rest)
+    const line = within.toString('latin1', rest, Math.min(lineEnd < 0 ? end : lineEnd, rest + 100))
     const closes = /^--[ \t]*$/.test(line)
-    if (begins && (closes || /^[ \t]*$/.test(line))) {
-      if (open >= 0) parts.push([open, Math.max(open, at - 2)])
-      if (closes || lineEnd < 0 || lineEnd >= end || parts.length >= most) return { parts, unclosed: null }
-      open = lineEnd + 2
-    }
-    at = bytes.indexOf(delimiter, rest)
+    if (!closes && !/^[ \t]*$/.test(line)) continue
+    if (open >= 0) parts.push([open, Math.max(open, at - 2)])
+    if (closes || lineEnd < 0 || parts.length >= most) return { parts, unclosed: null }
+    open = lineEnd + 2
   }
   return { parts, unclosed: open >= 0 && open <= end ? [open, end] : null }
 }

@@ -1,5 +1,5 @@
 /** TLS policies of recipient domains, and the results of TLS sessions. They belong to the server, not to a team. */
-import { type Selectable, sql } from 'kysely'
+import { type Selectable, sql, type SqlBool } from 'kysely'
 import { createHash } from 'node:crypto'
 import type { Db, StsPoliciesTable, TlsResultsTable } from './schema.ts'
 
@@ -228,11 +228,16 @@ async function tlsResultsOf(db: Db, { day, domain }: { day: string; domain: stri
 
 /**
  * Lists domains and days from `since` (inclusive) to `before` (exclusive) that have results but no report yet, oldest
- * first.
+ * first. `after`: the last one of the previous page.
  */
 async function dueTlsReports(
   db: Db,
-  { since, before, limit }: { since: string; before: string; limit: number },
+  {
+    since,
+    before,
+    after,
+    limit,
+  }: { since: string; before: string; after?: { day: string; domain: string }; limit: number },
 ): Promise<{ day: string; domain: string }[]> {
   return db
     .selectFrom('tls_results')
@@ -246,6 +251,9 @@ async function dueTlsReports(
     .where('tls_results.day', '>=', since)
     .where('tls_results.day', '<', before)
     .where('tls_reports.day', 'is', null)
+    .$if(after !== undefined, (query) =>
+      query.where(sql<SqlBool>`(tls_results.day, tls_results.domain) > (${after!.day}, ${after!.domain})`),
+    )
     .orderBy('tls_results.day')
     .orderBy('tls_results.domain')
     .limit(limit)

@@ -82,6 +82,13 @@ export function tlsPoliciesContract(storage: () => Storage): void {
         ({ domain }) => domain === 'due.rpt',
       )
     expect(await due()).toEqual([{ day: '2026-11-20', domain: 'due.rpt' }])
+    const behind = async (after: { day: string; domain: string }) =>
+      (await storage().dueTlsReports({ since: '2026-11-10', before: '2026-11-21', after, limit: 1 }, T0))[0]
+    expect(await behind({ day: '2026-11-20', domain: 'due.rp' })).toEqual({
+      day: '2026-11-20',
+      domain: 'due.rpt',
+    })
+    expect((await behind({ day: '2026-11-20', domain: 'due.rpt' }))?.domain).not.toBe('due.rpt')
     const record = { day: '2026-11-20', domain: 'due.rpt', state: 'sent', note: 'Sent.', at: T0 } as const
     expect(await storage().saveTlsReport(record, T0)).toBe(true)
     expect(await storage().saveTlsReport({ ...record, state: 'failed' }, T0)).toBe(false)

@@ -35,6 +35,8 @@ export interface ScriptedServer {
   readonly port: number
   /** In order of arrival. */
   readonly connections: readonly ScriptedConnection[]
+  /** Destroys all connections, and continues to accept new ones. */
+  cut(): void
   close(): Promise<void>
 }
 
@@ -58,14 +60,18 @@ export async function startScripted(options: ScriptedOptions): Promise<ScriptedS
     const steps = typeof script === 'function' ? script(connections.length) : script
     void new Performance(socket, connection).play(steps)
   })
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy()
+  }
   server.listen(options.port, options.address)
   await once(server, 'listening')
   return {
     address: options.address,
     port: (server.address() as AddressInfo).port,
     connections,
+    cut,
     async close() {
-      for (const socket of sockets) socket.destroy()
+      cut()
       await new Promise((resolve) => server.close(resolve))
     },
   }

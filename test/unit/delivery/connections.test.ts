@@ -149,6 +149,26 @@ describe('a kept connection that breaks', () => {
     expect(next.lines[0]).toMatch(/^connect \(Connected from/)
   })
 
+  test('a connection that ends while its message waits for its turn leaves the lane with a correct count', async () => {
+    const { say, connections, clock } = place()
+    const server = await serve(hello + message, hello + message + message)
+    const lane = { key: 'auto test', connections: 1 }
+    await say(server, { lane })
+    let turns = 0
+    const mailTurn = (): number => {
+      if (turns++ > 0) return 0
+      server.cut()
+      return 10 * minute
+    }
+    const waiting = say(server, { lane, mailTurn })
+    await expect.poll(() => connections.count()).toEqual({ open: 0, idle: 0 })
+    await clock.advance(10 * minute)
+    expect(fateOf(await waiting)).toBe('accepted 250 queued')
+    expect(connections.count()).toEqual({ open: 1, idle: 1 })
+    expect(fateOf(await say(server, { lane }))).toBe('accepted 250 queued')
+    expect(server.connections).toHaveLength(2)
+  })
+
   test('drops a kept connection if the server sends half a reply while idle', async () => {
     const { say, connections } = place()
     const server = await serve([...dialog(hello + message), { send: '42' }], again)

@@ -8,7 +8,7 @@ import type { World } from '../../world/world.ts'
 
 /** Lanes and TLS policies that nothing is stored for, for tests of attempts. */
 
-const auto: Source = {
+export const auto: Source = {
   ip: 'auto',
   pool: 'default',
   hostname: null,

@@ -4,7 +4,12 @@ import { describe, expect, test } from 'vitest'
 import { signMessage, type SignedMessage } from '../../../appliance/delivery/signed-message.ts'
 import type { PreparedMessage } from '../../../appliance/delivery/message.ts'
 import { createSigner } from '../../../appliance/signing/signing.ts'
-import type { DkimKey, Domain, LeasedDelivery } from '../../../appliance/storage/storage.ts'
+import {
+  type DkimKey,
+  type Domain,
+  type LeasedDelivery,
+  MissingMessage,
+} from '../../../appliance/storage/storage.ts'
 import { createTestClock } from '../../world/clock.ts'
 
 const pair = generateKeyPairSync('ed25519')
@@ -40,6 +45,26 @@ async function dkim({ bytes }: PreparedMessage): Promise<string[]> {
 const header = 'From: alice@sender.test\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n'
 
 describe('a signed message', () => {
+  test('a message whose file is missing waits, with the path as the reason', async () => {
+    const storage = {
+      getMessage: () => Promise.reject(new MissingMessage('It should be in /data/messages/x.')),
+      getDomain: async () => domain,
+      signingKeys: async () => [key as DkimKey],
+    }
+    const deps = { storage, signer: createSigner(), clock: createTestClock() }
+    expect(await signMessage(delivery as LeasedDelivery, deps)).toEqual({
+      kind: 'failed',
+      failure: {
+        kind: 'internal',
+        phase: 'sign',
+        host: null,
+        ip: null,
+        reply: null,
+        note: 'It should be in /data/messages/x.',
+      },
+    })
+  })
+
   test('converts a message for a server without 8BITMIME once, on demand, and signs it again', async () => {
     const body = 'Content-Transfer-Encoding: 8bit\r\n\r\nGrüße an alle dort\r\n'
     const { message, sevenBit } = await signedOf(header + body)

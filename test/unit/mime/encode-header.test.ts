@@ -3,6 +3,7 @@ import PostalMime from 'postal-mime'
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { encodeHeader } from '../../../appliance/mime/encode-header.ts'
+import { splitMultipart } from '../../../appliance/mime/entity.ts'
 import { costOf } from '../../world/cost.ts'
 
 const encode = (header: string, body = 'body ü\r\n'): string =>
@@ -155,6 +156,31 @@ describe('encoding a non-ASCII header section', () => {
       }),
       { numRuns: 300 },
     )
+  })
+
+  test('does not search beyond a part for its delimiters', async () => {
+    const parts = Array.from(
+      { length: 50 },
+      (_, at) => `--outer\r\nContent-Type: multipart/mixed; boundary="inner${at}"\r\n\r\nü\r\n`,
+    )
+    const epilogue = ` ${'-'.repeat(900)}\r\n`.repeat(4000)
+    const body = `${parts.join('')}--outer--\r\n${epilogue}`
+    const cost = await costOf(() =>
+      encode('Content-Type: multipart/mixed; boundary=outer\r\nSubject: ü', body),
+    )
+    expect(cost).toBeLessThan(1000)
+  })
+
+  test('an empty part ends at the next delimiter, whose line break it shares', () => {
+    const split = (text: string) =>
+      splitMultipart(Buffer.from(text), [0, text.length], 'b', 9).parts.map(([from, to]) =>
+        text.slice(from, to),
+      )
+    expect(split('--b\r\n--b\r\n\r\n--b--\r\n')).toEqual(['', ''])
+    expect(split('--b\r\n--b\r\none\r\n--b\r\n\r\n\r\n--b--')).toEqual(['', 'one', '\r\n'])
+    expect(split('x--b\r\n--bb\r\n--b \t\r\none\r\n--bx\r\n--b--x\r\n--b--')).toEqual([
+      'one\r\n--bx\r\n--b--x',
+    ])
   })
 
   test('takes linear time for large fields', async () => {

@@ -75,6 +75,15 @@ async function runToEnd(): Promise<void> {
   await one.stop()
 }
 
+test('a report about an email whose message file is lost comes without the message, and others are not delayed', async () => {
+  const lost = submitted(['lost@example.net'], { message: Buffer.alloc(300_000, 'x') })
+  const other = submitted(['other@example.net'])
+  for (const email of [lost, other]) await bounced(email)
+  await rm(join(place, 'messages'), { recursive: true })
+  await runToEnd()
+  expect((await queued()).map(({ recipient }) => recipient)).toEqual(['app@example.com', 'app@example.com'])
+})
+
 test('a due report becomes one queued email', async () => {
   const email = submitted(['a@example.net', 'b@example.net'])
   await bounced(email)

@@ -69,7 +69,7 @@ describe('group commit', () => {
           stack: undefined,
         }),
         isConflict: (error) => error === conflict,
-        flush: () => undefined,
+        isOfCall: () => false,
       },
     )
     expect(await commit([call(1, 'lost')])).toMatchObject({
