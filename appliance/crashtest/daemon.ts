@@ -55,9 +55,11 @@ export function startDaemon(config: string, point?: string): Daemon {
   child.once('exit', () => (over = true))
   const ready = new Promise<boolean>((resolve) => {
     const read = (chunk: Buffer): void => {
-      output = (output + chunk.toString()).slice(-TAIL)
-      tookOver ??= tookOverIn(output)
-      if (output.includes(STARTED)) resolve(true)
+      // A chunk may be longer than what is kept, and begin with the lines to look for.
+      const all = output + chunk.toString()
+      tookOver ??= tookOverIn(all)
+      if (all.includes(STARTED)) resolve(true)
+      output = all.slice(-TAIL)
     }
     child.stdout!.on('data', read)
     child.stderr!.on('data', read)
