@@ -29,6 +29,8 @@ export interface NodeKillerDeps {
 /** Number of emails that clients may send, and of messages from other servers, before and after each fault. */
 const BURST = 150
 const ARRIVALS = 30
+/** Interval of further bursts while a node has no leases, in milliseconds. */
+const BURST_MS = 2000
 /** Time limit for a start or a stop, and for a node to accept mail again, in milliseconds. */
 const START_MS = 180_000
 const STOP_MS = 60_000
@@ -129,6 +131,7 @@ export class NodeKiller {
 
   async #killNode(fault: NodeFault & { kind: 'node' }): Promise<void> {
     const node = this.#nodes[fault.node]!
+    if (fault.start === 'when freed') await this.#awaitLeases(node)
     const kill = this.#note(fault, [node])
     node.daemon.signal('SIGKILL')
     await node.daemon.ended
@@ -191,10 +194,23 @@ export class NodeKiller {
     return kill
   }
 
+  /** Waits until a node leases deliveries, because otherwise its end leaves nothing to free. */
+  async #awaitLeases(node: RunningNode): Promise<void> {
+    const { server, clock } = this.#deps
+    const id = await readNodeId(node)
+    const late = clock.now() + READY_MS
+    for (let next = clock.now() + BURST_MS; clock.now() < late; await pause(LOOK_MS)) {
+      if (leasesIn(await server.query(LEASES), id).length > 0) return
+      if (clock.now() < next) continue
+      this.#send()
+      next = clock.now() + BURST_MS
+    }
+  }
+
   /** Records the leases of a node that is gone, until there are none or the time limit is reached. */
   async #watchLeases(node: RunningNode, kill: Kill, forMs: number): Promise<void> {
     const { server, clock } = this.#deps
-    const id = (await readFile(join(node.config.data_dir, 'node-id'), 'utf8')).trim()
+    const id = await readNodeId(node)
     const leased = new Set<string>()
     for (let left = Infinity; left > 0 && clock.now() - kill.at < forMs;) {
       const seen = leasesIn(await server.query(LEASES), id)
@@ -218,6 +234,9 @@ export class NodeKiller {
     await runCommand(['queue', 'retry'], this.#deps.stage.nodes[0].configFile).catch(() => undefined)
   }
 }
+
+const readNodeId = async ({ config }: TestNode): Promise<string> =>
+  (await readFile(join(config.data_dir, 'node-id'), 'utf8')).trim()
 
 /** Parses the deliveries in flight, of one node or of all. */
 const leasesIn = (lines: string, node?: string): string[] =>
