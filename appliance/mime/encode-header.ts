@@ -5,7 +5,14 @@
 import { isAscii } from 'node:buffer'
 import { HEADER_LINE_LENGTH, type HeaderField, splitMessage } from '../mail/headers.ts'
 import { encodeParameters } from './encode-parameters.ts'
-import { isSignedOrEncrypted, splitMultipart, parseContentType, getFieldValues } from './entity.ts'
+import {
+  createSearchBudget,
+  isSignedOrEncrypted,
+  type SearchBudget,
+  splitMultipart,
+  parseContentType,
+  getFieldValues,
+} from './entity.ts'
 
 /** Maximum octets of text in one encoded word, which may have at most 75 octets in total (RFC 2047 §2). */
 const WORD = 42
@@ -34,7 +41,7 @@ const STRUCTURED =
  */
 export function encodeHeader(message: Buffer): Buffer {
   if (isAscii(message)) return message
-  const walk: Walk = { message, parts: 0, edits: [] }
+  const walk: Walk = { message, parts: 0, budget: createSearchBudget(message.length), edits: [] }
   if (!encodeEntity(walk, 0, message.length, 0) || walk.edits.length === 0) return message
   const pieces: Uint8Array[] = []
   let at = 0
@@ -48,6 +55,7 @@ export function encodeHeader(message: Buffer): Buffer {
 interface Walk {
   message: Buffer
   parts: number
+  budget: SearchBudget
   edits: { start: number; end: number; bytes: Buffer }[]
 }
 
@@ -66,7 +74,10 @@ function encodeEntity(walk: Walk, start: number, end: number, depth: number): bo
   const { type, parameters } = parseContentType(value ?? '')
   const boundary = parameters.get('boundary')
   if (more.length > 0 || !type.startsWith('multipart/') || isSignedOrEncrypted(type) || !boundary) return true
-  for (const [from, to] of splitMultipart(message, [start + bodyOffset, end], boundary, MAX_PARTS).parts)
+  for (const [from, to] of splitMultipart(message, [start + bodyOffset, end], boundary, {
+    ...walk,
+    most: MAX_PARTS,
+  }).parts)
     if (!isAscii(message.subarray(from, to))) encodeEntity(walk, from, to, depth + 1)
   return true
 }

@@ -21,7 +21,7 @@ function readPart(part: Buffer, found: Pick<MessageContent, 'html' | 'text'>, de
   const { type, parameters } = parseContentType(getFieldValues(fields, 'content-type')[0] ?? '')
   const boundary = parameters.get('boundary')
   if (boundary !== undefined && depth < MAX_DEPTH) {
-    for (const range of splitMultipart(part, [bodyOffset, part.length], boundary, MAX_PARTS).parts)
+    for (const range of splitMultipart(part, [bodyOffset, part.length], boundary, { most: MAX_PARTS }).parts)
       readPart(part.subarray(...range), found, depth + 1)
     return
   }

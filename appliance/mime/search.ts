@@ -1,6 +1,12 @@
 /** Searches the text of a message without parsing all of it. Pure. */
 import { splitMessage, type MessageParts } from '../mail/headers.ts'
-import { splitMultipart, parseContentType, getFieldValues } from './entity.ts'
+import {
+  createSearchBudget,
+  type SearchBudget,
+  splitMultipart,
+  parseContentType,
+  getFieldValues,
+} from './entity.ts'
 import { decodeQuotedPrintable } from './transfer.ts'
 
 /** Maximum nesting and number of parts that are searched; real messages have a tenth of that. */
@@ -12,6 +18,7 @@ const MAX_TEXT = 1024 * 1024
 interface Search {
   bytes: Buffer
   parts: number
+  budget: SearchBudget
   /** Reports whether a text, decoded as latin1, matches the search. */
   matches: (text: string) => boolean
 }
@@ -27,7 +34,8 @@ export function matchesText(
   matches: (text: string) => boolean,
 ): boolean {
   const bytes = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
-  return isInPart({ bytes, parts: 0, matches }, header, [0, bytes.length], 0)
+  const search = { bytes, parts: 0, budget: createSearchBudget(bytes.length), matches }
+  return isInPart(search, header, [0, bytes.length], 0)
 }
 
 function isInPart(
@@ -42,7 +50,10 @@ function isInPart(
   if (type.startsWith('multipart/')) {
     const boundary = parameters.get('boundary')
     if (!boundary) return false
-    const { parts, unclosed } = splitMultipart(search.bytes, [body, end], boundary, MAX_PARTS)
+    const { parts, unclosed } = splitMultipart(search.bytes, [body, end], boundary, {
+      ...search,
+      most: MAX_PARTS,
+    })
     return [...parts, ...(unclosed ? [unclosed] : [])].some((part) =>
       isInPart(search, splitMessage(search.bytes.subarray(...part)), part, depth + 1),
     )

@@ -7,6 +7,8 @@ import { endsWithBlankLine, splitMessage, type HeaderField } from '../mail/heade
 import { encodeField } from './encode-header.ts'
 import {
   isSignedOrEncrypted,
+  createSearchBudget,
+  type SearchBudget,
   splitMultipart,
   parseContentType,
   getFieldValues,
@@ -33,7 +35,7 @@ class Impossible extends Error {}
 /** Converts a message with CRLF line ends. Returns the same buffer when it is already 7-bit. */
 export async function convertToSevenBit(message: Buffer): Promise<ConversionResult> {
   if (isSevenBit(message)) return { kind: 'converted', message }
-  const converter = new Converter()
+  const converter = new Converter(message)
   try {
     await converter.entity(message, { depth: 0, isMessage: true, otherwise: 'text/plain' })
     return { kind: 'converted', message: Buffer.concat(converter.out) }
@@ -72,7 +74,12 @@ interface Entity extends Place, ContentType {
 
 class Converter {
   readonly out: Uint8Array[] = []
+  readonly #budget: SearchBudget
   #parts = 0
+
+  constructor(message: Buffer) {
+    this.#budget = createSearchBudget(message.length)
+  }
 
   async entity(bytes: Buffer, place: Place): Promise<void> {
     if (isSevenBit(bytes)) return this.#put(bytes)
@@ -105,7 +112,9 @@ class Converter {
   async #multipart(entity: Entity): Promise<void> {
     const { type, parameters, body, depth } = entity
     const boundary = parameters.get('boundary')
-    const found = boundary ? splitMultipart(body, [0, body.length], boundary, MAX_PARTS + 1) : undefined
+    const found = boundary
+      ? splitMultipart(body, [0, body.length], boundary, { most: MAX_PARTS + 1, budget: this.#budget })
+      : undefined
     const parts = [...(found?.parts ?? []), ...(found?.unclosed ? [found.unclosed] : [])]
     if (parts.length === 0) throw new Impossible(`a part of type ${type} has no delimiters`)
     this.#put(headerOf({ ...entity, encoding: '7bit' }))

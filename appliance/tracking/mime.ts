@@ -4,7 +4,14 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { splitMessage } from '../mail/headers.ts'
-import { isSignedOrEncrypted, splitMultipart, parseContentType, getFieldValues } from '../mime/entity.ts'
+import {
+  createSearchBudget,
+  isSignedOrEncrypted,
+  type SearchBudget,
+  splitMultipart,
+  parseContentType,
+  getFieldValues,
+} from '../mime/entity.ts'
 import { decodeBody } from './encoded-text.ts'
 import { computeTrackingEdits, type Edit, type TrackingPlan } from './rewrite.ts'
 
@@ -29,7 +36,8 @@ export function trackMessage(message: Uint8Array, plan: TrackingPlan): Uint8Arra
   const { fields } = splitMessage(bytes)
   // The DKIM signature covers the body (RFC 6376 §3.7), and someone may rely on it.
   if (getFieldValues(fields, 'dkim-signature').length > 0) return message
-  const walk = { bytes, plan, parts: 0, pixel: plan.opens, found: [] as Replacement[] }
+  const budget = createSearchBudget(bytes.length)
+  const walk = { bytes, plan, parts: 0, budget, pixel: plan.opens, found: [] as Replacement[] }
   trackPart(walk, 0, bytes.length, 0)
   if (walk.found.length === 0) return message
   const pieces: Buffer[] = []
@@ -45,6 +53,7 @@ interface Walk {
   bytes: Buffer
   plan: TrackingPlan
   parts: number
+  budget: SearchBudget
   /** Whether the pixel still has to be inserted into the first HTML part. */
   pixel: boolean
   found: Replacement[]
@@ -64,7 +73,7 @@ function trackPart(walk: Walk, start: number, end: number, depth: number): void 
     const boundary = parameters.get('boundary')
     if (isSignedOrEncrypted(type) || !boundary) return
     // A last part without a closing delimiter may be truncated, so it stays unchanged.
-    for (const part of splitMultipart(walk.bytes, [body, end], boundary, MAX_PARTS).parts)
+    for (const part of splitMultipart(walk.bytes, [body, end], boundary, { ...walk, most: MAX_PARTS }).parts)
       trackPart(walk, ...part, depth + 1)
     return
   }

@@ -3,7 +3,14 @@
  * it. Pure.
  */
 import { getUnfoldedValue, splitMessage, type HeaderField } from '../../mail/headers.ts'
-import { splitMultipart, parseContentType, getFieldValues, type ContentType } from '../../mime/entity.ts'
+import {
+  createSearchBudget,
+  type SearchBudget,
+  splitMultipart,
+  parseContentType,
+  getFieldValues,
+  type ContentType,
+} from '../../mime/entity.ts'
 import { decodeWords } from '../../mime/parser.ts'
 
 /** A part without subparts. Enclosed messages aren't split either, because their content isn't the sender's own. */
@@ -36,27 +43,36 @@ const MAX_TEXT = 64 * 1024
 export function parseMessage(message: Uint8Array): ParsedMessage {
   const bytes = withoutEnvelopeLine(withCrlf(message))
   const parts: Part[] = []
-  const { fields, contentType } = readEntity(bytes, 0, parts, 'text/plain')
+  const { fields, contentType } = readEntity(
+    bytes,
+    0,
+    { parts, budget: createSearchBudget(bytes.length) },
+    'text/plain',
+  )
   return { fields, contentType, parts }
 }
 
 function readEntity(
   bytes: Buffer,
   depth: number,
-  found: Part[],
+  into: { parts: Part[]; budget: SearchBudget },
   otherwise: string,
 ): Pick<ParsedMessage, 'fields' | 'contentType'> {
+  const { parts: found, budget } = into
   const { fields, bodyOffset } = splitMessage(bytes, MAX_FIELDS)
   const read = parseContentType(getField(fields, 'content-type') ?? otherwise)
   const contentType = read.type === '' ? parseContentType(otherwise) : read
   const { type, parameters } = contentType
   const boundary = parameters.get('boundary') ?? ''
   if (type.startsWith('multipart/') && boundary !== '' && depth < MAX_DEPTH) {
-    const { parts, unclosed } = splitMultipart(bytes, [bodyOffset, bytes.length], boundary, MAX_PARTS)
+    const { parts, unclosed } = splitMultipart(bytes, [bodyOffset, bytes.length], boundary, {
+      most: MAX_PARTS,
+      budget,
+    })
     // RFC 2046 §5.1.5: parts of a digest are messages by default.
     const inner = type === 'multipart/digest' ? 'message/rfc822' : 'text/plain'
     for (const [start, end] of unclosed ? [...parts, unclosed] : parts)
-      if (found.length < MAX_PARTS) readEntity(bytes.subarray(start, end), depth + 1, found, inner)
+      if (found.length < MAX_PARTS) readEntity(bytes.subarray(start, end), depth + 1, into, inner)
   } else if (found.length < MAX_PARTS)
     found.push({ type, parameters, fields, body: bytes.subarray(bodyOffset) })
   return { fields, contentType }

@@ -3,6 +3,8 @@ import PostalMime from 'postal-mime'
 import * as fc from '../../world/fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { encodeHeader } from '../../../appliance/mime/encode-header.ts'
+import { splitMessage } from '../../../appliance/mail/headers.ts'
+import { matchesText } from '../../../appliance/mime/search.ts'
 import { splitMultipart } from '../../../appliance/mime/entity.ts'
 import { costOf } from '../../world/cost.ts'
 
@@ -171,9 +173,27 @@ describe('encoding a non-ASCII header section', () => {
     expect(cost).toBeLessThan(1000)
   })
 
+  test('reads the parts of a deeply nested message only to a limit', async () => {
+    const levels = Array.from({ length: 19 }, (_, at) => {
+      const inner = `Content-Type: multipart/mixed; boundary=b${at + 1}\r\nSubject: ü\r\n\r\n`
+      return [`--b${at}\r\n${inner}`, `--b${at + 1}--\r\n`] as const
+    })
+    const text = '\r\n'.repeat(10_000_000)
+    const ends = levels.map(([, end]) => end).toReversed()
+    const body = [...levels.map(([begin]) => begin), '--b19\r\n', text, ...ends, '--b0--\r\n'].join('')
+    const message = Buffer.from(`Subject: ü\r\nContent-Type: multipart/mixed; boundary=b0\r\n\r\n${body}`)
+    const searched: string[] = []
+    const cost = await costOf(() => {
+      encodeHeader(message)
+      matchesText(message, splitMessage(message), (one) => searched.push(one) === 0)
+    })
+    expect(cost).toBeLessThan(2500)
+    expect(searched).toEqual([])
+  })
+
   test('an empty part ends at the next delimiter, whose line break it shares', () => {
     const split = (text: string) =>
-      splitMultipart(Buffer.from(text), [0, text.length], 'b', 9).parts.map(([from, to]) =>
+      splitMultipart(Buffer.from(text), [0, text.length], 'b', { most: 9 }).parts.map(([from, to]) =>
         text.slice(from, to),
       )
     expect(split('--b\r\n--b\r\n\r\n--b--\r\n')).toEqual(['', ''])
