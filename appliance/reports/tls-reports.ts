@@ -123,7 +123,9 @@ function createRound(deps: TlsReporterDeps, isStopped: () => boolean): () => Pro
     if (from === undefined) return 0
     const now = clock.now()
     const range = { since: formatUtcDay(now - (TRIED_DAYS + 1) * DAY), before: formatUtcDay(now) }
-    let due = await storage.dueTlsReports({ ...range, limit: STEP }, now)
+    const readDue = (after?: { day: string; domain: string }) =>
+      storage.dueTlsReports({ ...range, after, limit: STEP }, now)
+    let due = await readDue()
     if (due.length === 0 || !(await onDuty())) return 0
     const sender = await senderOf(from, deps)
     if (typeof sender === 'string') {
@@ -131,16 +133,14 @@ function createRound(deps: TlsReporterDeps, isStopped: () => boolean): () => Pro
       return 0
     }
     let sent = 0
-    // Domains that can't be reached stay due, so the next page begins after them.
-    for (
-      ;
-      due.length > 0;
-      due = await storage.dueTlsReports({ ...range, after: due.at(-1)!, limit: STEP }, now)
-    )
+    while (due.length > 0) {
       for (const one of due) {
         if (isStopped()) return sent
         if (await report(one, sender, deps)) sent += 1
       }
+      // Domains that can't be reached stay due, so the next page begins after them.
+      due = await readDue(due.at(-1))
+    }
     return sent
   }
 }

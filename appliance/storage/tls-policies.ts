@@ -237,7 +237,7 @@ async function dueTlsReports(
     before,
     after,
     limit,
-  }: { since: string; before: string; after?: { day: string; domain: string }; limit: number },
+  }: { since: string; before: string; after?: { day: string; domain: string } | undefined; limit: number },
 ): Promise<{ day: string; domain: string }[]> {
   return db
     .selectFrom('tls_results')

@@ -3,8 +3,10 @@ import PostalMime from 'postal-mime'
 import { describe, expect, test } from 'vitest'
 import { parseMailtoAddress, parseTlsReportRecord } from '../../../appliance/mail/tls-report.ts'
 import { compressReport, buildTlsReport, buildTlsReportEmail } from '../../../appliance/reports/tls-report.ts'
-import { computeStartDelay } from '../../../appliance/reports/tls-reports.ts'
+import { computeStartDelay, createTlsReporter } from '../../../appliance/reports/tls-reports.ts'
 import type { TlsCount } from '../../../appliance/storage/storage.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
+import { createTestClock } from '../../world/clock.ts'
 
 const sts = {
   type: 'sts',
@@ -172,4 +174,38 @@ test('TLS reports of different nights start at different times within four hours
   const times = Array.from({ length: 50 }, (_, at) => computeStartDelay('mail.example.com', `2026-11-${at}`))
   expect(new Set(times).size).toBe(50)
   expect(times.every((time) => time >= 0 && time < 4 * 3_600_000)).toBe(true)
+})
+
+test('domains whose DNS fails do not keep the domains after them from being handled', async () => {
+  const domains = Array.from({ length: 150 }, (_, at) => `down${String(at).padStart(3, '0')}.test`)
+  // The test clock runs in real time, so none of the failed domains may be old enough to be given up.
+  const day = new Date().toISOString().slice(0, 10)
+  const due = [...domains, 'up.test'].map((domain) => ({ day, domain }))
+  const saved: string[] = []
+  const reporter = createTlsReporter({
+    storage: {
+      dueTlsReports: async ({ after, limit }) =>
+        due.filter(({ domain }) => domain > (after?.domain ?? '')).slice(0, limit),
+      saveTlsReport: async ({ domain }) => saved.push(domain) > 0,
+      tlsResultsOf: async () => [],
+      firstTeam: async () => ({ id: 'team' }) as never,
+      findDomain: async () => ({ id: 'domain', status: 'verified' }) as never,
+      put: async () => ({ kind: 'stored', usage: null }),
+    },
+    resolver: {
+      resolve: async (name) =>
+        (name === '_smtp._tls.up.test'
+          ? { kind: 'found', records: [] }
+          : { kind: 'failed', note: 'SERVFAIL' }) as never,
+    },
+    fetch: () => Promise.reject(new Error('nothing is fetched here')),
+    clock: createTestClock(),
+    log: createSilentLogger(),
+    hostname: 'mail.sender.test',
+    from: 'tls@sender.test',
+    contact: undefined,
+    onStored: () => undefined,
+  })
+  expect(await reporter.sendDue()).toBe(0)
+  expect(saved).toEqual(['up.test'])
 })
