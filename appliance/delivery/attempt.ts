@@ -18,6 +18,7 @@ import {
   type SettleArgs,
   type Storage,
 } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
 import type { Cidr } from '../wire/networks.ts'
 import { computeChange } from './changes.ts'
 import type { Classify } from '../mail/classify.ts'
@@ -47,6 +48,7 @@ export interface AttemptDeps {
   connections: Connections
   signer: Signer
   clock: Clock
+  log: Pick<Logger, 'error'>
   /** Returns a random number in [0, 1). */
   random: () => number
   /** Classifies replies. */

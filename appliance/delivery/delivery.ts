@@ -113,6 +113,7 @@ export function createDelivery(deps: DeliveryDeps): Delivery {
     connections,
     signer,
     clock,
+    log,
     random,
     classify: createClassifier(options.bounces),
     options: { hostname, port, owner, allowNetworks, ownAddresses, testDomains },

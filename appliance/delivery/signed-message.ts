@@ -3,7 +3,8 @@ import type { SigningIdentity } from '../mail/transcript.ts'
 import { encodeHeader } from '../mime/encode-header.ts'
 import { convertToSevenBit } from '../mime/seven-bit.ts'
 import type { Signer } from '../signing/signing.ts'
-import { type LeasedDelivery, MissingMessage, type Storage } from '../storage/storage.ts'
+import { type LeasedDelivery, readOrMissing, type Storage } from '../storage/storage.ts'
+import type { Logger } from '../watch/log.ts'
 import { type PreparedMessage, prepareMessage, updateDate, convertToCrlf } from './message.ts'
 import type { Failure } from './outcome.ts'
 import { resolveTlsPreference, type TlsPreference } from './policy/policy.ts'
@@ -24,6 +25,7 @@ export interface SignedMessageDeps {
   storage: Pick<Storage, 'getMessage' | 'getDomain' | 'signingKeys'>
   signer: Signer
   clock: Clock
+  log: Pick<Logger, 'error'>
 }
 
 function failed(kind: Failure['kind'], note: string): { kind: 'failed'; failure: Failure } {
@@ -33,18 +35,18 @@ function failed(kind: Failure['kind'], note: string): { kind: 'failed'; failure:
 /** Loads the message and signs it with every active key of its domain. Mail is never sent unsigned. */
 export async function signMessage(
   delivery: LeasedDelivery,
-  { storage, signer, clock }: SignedMessageDeps,
+  { storage, signer, clock, log }: SignedMessageDeps,
 ): Promise<SignedMessage | { kind: 'failed'; failure: Failure }> {
   const { emailId, domainId, teamId, returnPath, scheduledAt } = delivery
   const now = clock.now()
   const [message, domain, keys] = await Promise.all([
-    storage.getMessage({ emailId }, now).catch(onlyMissing),
+    readOrMissing(storage.getMessage({ emailId }, now), log, { email_id: emailId }),
     storage.getDomain({ teamId, id: domainId }, now),
     storage.signingKeys({ domainId }, now),
   ])
   if (!message) return failed('gone', 'The message is no longer stored, so it cannot be delivered.')
   // The mail waits until someone restores the file or object, or until it expires.
-  if (message instanceof MissingMessage) return failed('internal', message.message)
+  if (message === 'missing') return failed('internal', 'The content of the email is missing on this server.')
   if (!domain) return failed('gone', 'The sending domain was removed before delivery.')
   if (keys.length === 0)
     return failed('gone', `The domain ${domain.name} has no active DKIM key to sign with.`)
@@ -69,12 +71,6 @@ export async function signMessage(
     const why = error instanceof Error ? error.message : String(error)
     return failed('internal', `The message could not be signed with the DKIM keys of ${domain.name}: ${why}`)
   }
-}
-
-/** Returns the error that a message's bytes are missing. Throws any other. */
-function onlyMissing(error: unknown): MissingMessage {
-  if (error instanceof MissingMessage) return error
-  throw error
 }
 
 /** Returns a function that converts the message on first use, and only once, because hardly any server needs this. */

@@ -9,7 +9,7 @@ import { parseMailbox, type Mailbox } from '../mail/address.ts'
 import { Refusal } from '../mail/refusals.ts'
 import { getAllValues, splitHeader } from '../mime/entity.ts'
 import type { MimeReader } from '../mime/mime.ts'
-import { type ForwardResult, MissingMessage, type ReceivedEmail, type Storage } from '../storage/storage.ts'
+import { type ForwardResult, readOrMissing, type ReceivedEmail, type Storage } from '../storage/storage.ts'
 import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import type { Logger } from '../watch/log.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
@@ -56,12 +56,13 @@ const skipped = (reason: string): ForwardResult => ({ state: 'skipped', reason }
 
 async function forward(
   { teamId, receivedId: id, to }: { teamId: string; receivedId: string; to: string },
-  { storage, intake, mime, clock }: ReceivedForwarderDeps,
+  { storage, intake, mime, clock, log }: ReceivedForwarderDeps,
   permit: () => boolean,
 ): Promise<ForwardResult> {
   const email = await storage.getReceivedEmail({ teamId, id }, clock.now())
-  const bytes = email && (await storage.getReceivedSource({ teamId, id }, clock.now()).catch(onlyMissing))
-  if (bytes instanceof MissingMessage) return skipped(bytes.message)
+  const source = storage.getReceivedSource({ teamId, id }, clock.now())
+  const bytes = await readOrMissing(source, log, { received_id: id })
+  if (bytes === 'missing') return skipped('The content of the email is missing on this server.')
   const mailbox = parseMailbox(to)
   if (!email || !bytes || !mailbox)
     return skipped('The domain keeps no content, so there is nothing to forward.')
@@ -78,12 +79,6 @@ async function forward(
     if (error instanceof Refusal && !PASSING.has(error.key)) return skipped(error.message)
     throw error
   }
-}
-
-/** Returns the error that a message's bytes are missing. Throws any other. */
-function onlyMissing(error: unknown): MissingMessage {
-  if (error instanceof MissingMessage) return error
-  throw error
 }
 
 /**

@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../clock/clock.ts'
 import { newId } from '../mail/ids.ts'
-import { type DueReport, MissingMessage, type Storage } from '../storage/storage.ts'
+import { type DueReport, readOrMissing, type Storage } from '../storage/storage.ts'
 import type { Logger } from '../watch/log.ts'
 import { createDutyCheck, type Duties } from '../watch/duties.ts'
 import { createWorker, type Worker } from '../watch/worker.ts'
@@ -66,11 +66,8 @@ async function make(due: DueReport, deps: ReporterDeps): Promise<void> {
     return
   }
   // If its file or object is lost, the report comes without the message (RFC 6522 §3), so that others aren't delayed.
-  const original = await storage.getMessage({ emailId }, clock.now()).catch((error: unknown) => {
-    if (!(error instanceof MissingMessage)) throw error
-    log.error({ email_id: emailId, err: error }, 'the report does not contain the message, which is missing')
-    return undefined
-  })
+  const read = await readOrMissing(storage.getMessage({ emailId }, clock.now()), log, { email_id: emailId })
+  const original = read === 'missing' ? undefined : read
   const now = clock.now()
   const report = buildReportEmail({ id: newId(now), deliveryId: newId(now), due, original, hostname, now })
   if (!(await storage.putReport({ ...about, report }, now))) return

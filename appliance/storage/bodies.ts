@@ -5,6 +5,7 @@
 import { link, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isId } from '../mail/ids.ts'
+import type { Logger } from '../watch/log.ts'
 import { transferOwnership, MESSAGES_FOLDER, syncDirectory } from './sqlite/directory.ts'
 
 /**
@@ -48,6 +49,25 @@ export class MissingMessage extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = 'MissingMessage'
+  }
+}
+
+/**
+ * Waits for the bytes of a message. Resolves with `missing` if they are missing, and logs where they should be, which teams
+ * must not see. Rejects with any other error.
+ * @param about log fields that identify the message
+ */
+export async function readOrMissing<T>(
+  reading: Promise<T>,
+  log: Pick<Logger, 'error'>,
+  about: Record<string, string>,
+): Promise<T | 'missing'> {
+  try {
+    return await reading
+  } catch (error) {
+    if (!(error instanceof MissingMessage)) throw error
+    log.error({ ...about, err: error }, 'the content of an email is missing')
+    return 'missing'
   }
 }
 

@@ -17,7 +17,7 @@ import type { NewEmail, PutArgs, PutResult } from './spool/put.ts'
 
 export type { RevokedSignInMethods, User } from './accounts.ts'
 export type { ApiKey } from './api-keys.ts'
-export { MissingMessage } from './bodies.ts'
+export { MissingMessage, readOrMissing } from './bodies.ts'
 export type { Permission } from './values.ts'
 export type { Consent } from './audience/consents.ts'
 export type { ContactBatchChange, AddressStatus } from './audience/contact-batches.ts'

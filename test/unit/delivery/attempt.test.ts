@@ -8,6 +8,7 @@ import { createConnections } from '../../../appliance/delivery/connections.ts'
 import { createResolver } from '../../../appliance/dns/resolver.ts'
 import { createSigner } from '../../../appliance/signing/signing.ts'
 import type { Domain, LeasedDelivery, SettleArgs } from '../../../appliance/storage/storage.ts'
+import { createSilentLogger } from '../../../appliance/watch/log.ts'
 import { parseNetworks } from '../../../appliance/wire/networks.ts'
 import { firstOf, on } from '../../world/behaviour.ts'
 import { dialog } from '../../world/scripted.ts'
@@ -92,6 +93,7 @@ async function tryTo(
     connections: createConnections({ clock }),
     signer: createSigner(),
     clock,
+    log: createSilentLogger(),
     random: () => 0,
     classify: createClassifier(() => rules),
     options: {

@@ -10,6 +10,7 @@ import {
   type LeasedDelivery,
   MissingMessage,
 } from '../../../appliance/storage/storage.ts'
+import { createSilentLogger, type Logger } from '../../../appliance/watch/log.ts'
 import { createTestClock } from '../../world/clock.ts'
 
 const pair = generateKeyPairSync('ed25519')
@@ -31,6 +32,7 @@ async function signedOf(message: string): Promise<SignedMessage> {
     },
     signer: { sign: (...args) => (signatures++, signer.sign(...args)) },
     clock: createTestClock(),
+    log: createSilentLogger(),
   })
   if (signed.kind === 'failed') throw new Error(signed.failure.note)
   return signed
@@ -45,13 +47,16 @@ async function dkim({ bytes }: PreparedMessage): Promise<string[]> {
 const header = 'From: alice@sender.test\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n'
 
 describe('a signed message', () => {
-  test('a message whose file is missing waits, with the path as the reason', async () => {
+  test('a message whose file is missing waits, and only the log says where the file should be', async () => {
+    const lost = new MissingMessage('It should be in /data/messages/x.')
     const storage = {
-      getMessage: () => Promise.reject(new MissingMessage('It should be in /data/messages/x.')),
+      getMessage: () => Promise.reject(lost),
       getDomain: async () => domain,
       signingKeys: async () => [key as DkimKey],
     }
-    const deps = { storage, signer: createSigner(), clock: createTestClock() }
+    const logged: unknown[] = []
+    const log = { error: (about: unknown) => logged.push(about) } as unknown as Logger
+    const deps = { storage, signer: createSigner(), clock: createTestClock(), log }
     expect(await signMessage(delivery as LeasedDelivery, deps)).toEqual({
       kind: 'failed',
       failure: {
@@ -60,9 +65,10 @@ describe('a signed message', () => {
         host: null,
         ip: null,
         reply: null,
-        note: 'It should be in /data/messages/x.',
+        note: 'The content of the email is missing on this server.',
       },
     })
+    expect(logged).toEqual([{ email_id: 'email', err: lost }])
   })
 
   test('converts a message for a server without 8BITMIME once, on demand, and signs it again', async () => {
